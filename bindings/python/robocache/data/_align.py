@@ -20,6 +20,7 @@ from ._align_arrivals import (
     shifted,
     ticks,
 )
+from ._align_cameras import cameras_of, with_cameras
 from ._align_rules import Planned, Rules, fused, require_sure
 from ._cached.opening import aligned, cache_of
 from ._checks.times import require_digits
@@ -69,6 +70,9 @@ def align(
     cache: Cache | None = None,
 ) -> Episodes:
     """Put all streams on one clock: one track per stream, all with the same times.
+
+    Cameras stay cameras: each row holds the newest frame that existed at its time, by the same
+    options.
 
     The streams are resampled by :func:`robocache.fuse`, each channel by its kind
     (:doc:`/concepts/kinds`): numbers by linear interpolation, quaternions by slerp, angles along
@@ -146,7 +150,8 @@ def align(
     if not isinstance(data, (Recording, Episodes)):
         raise TypeError(f"data: is a {type(data).__name__}, expected a Recording or Episodes")
     seen = seen_samples(available, lag, causal, max_age, late_bound, clock_offset, labels)
-    seen.require_streams(data.names if isinstance(data, Recording) else list(data.tracks))
+    names = data.names if isinstance(data, Recording) else list(data.tracks)
+    seen.require_streams([*names, *cameras_of(data)])
     rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers, seen)
     if kinds is not None:
         data = data.with_kinds(checked(kinds))
@@ -158,7 +163,7 @@ def align(
 
     store = cache_of(cache)
     if store is None:
-        return compute()
+        return with_cameras(compute(), data, seen, clock, data.unit or unit)
     options = {
         "methods": methods or {},
         "max_gap": max_gap,
@@ -176,7 +181,8 @@ def align(
         "clock_offset": clock_offset,
         "labels": set(labels),
     }
-    return aligned(store, data, rate, options, compute)
+    made = aligned(store, data, rate, options, compute)
+    return with_cameras(made, data, seen, clock, data.unit or unit)
 
 
 def _aligned_recording(

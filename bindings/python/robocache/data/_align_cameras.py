@@ -1,0 +1,205 @@
+"""The cameras of an alignment: which frame each row holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import Track, resample
+from .._arguments.to_numpy import on_host
+from .._episodes.episodes import Episodes
+from .._printable import printable
+from ._align_arrivals import (
+    Seen,
+    kept_samples,
+    require_arrivals,
+    require_delay,
+    shifted,
+    ticks,
+)
+from ._frames.held import HeldFrames
+from ._recording import Recording
+from ._time_units import per_second, unit_of
+
+if TYPE_CHECKING:
+    from ._frames.source import FrameSource
+
+_SECOND = 10**9
+_MOST = 2**63
+
+
+def cameras_of(data: Recording | Episodes) -> Mapping[str, FrameSource]:
+    """Return the cameras of data that are aligned."""
+    return data.cameras if isinstance(data, Recording) else data._about.cameras
+
+
+def with_cameras(
+    made: Episodes, data: Recording | Episodes, seen: Seen, clock: str | None, unit: str | None
+) -> Episodes:
+    """Return an alignment with the cameras of its data: each row holds the newest frame.
+
+    Which one it is, is found when the frames are needed.
+    """
+    import numpy as np
+
+    cameras = cameras_of(data)
+    if not cameras:
+        return made
+    count = len(made)
+    chosen = None if isinstance(data, Recording) else data._about.chosen
+    episodes = np.arange(count) if chosen is None else np.asarray(chosen)
+    lengths = made.lengths(next(iter(made.tracks)))
+    held = {
+        name: HeldFrames(source, _Finder(made, data, source, seen, clock, unit), lengths, episodes)
+        for name, source in cameras.items()
+    }
+    made._about = dataclasses.replace(made._about, cameras=held)
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class _Finder:
+    """Finds the frame of each row of an episode."""
+
+    made: Episodes
+    data: Recording | Episodes
+    source: FrameSource
+    seen: Seen
+    clock: str | None
+    unit: str | None
+
+    def __call__(self, episode: int) -> Any:
+        track = next(iter(self.made.tracks.values()))
+        unit = unit_of(track) or self.unit
+        queries = _of_episode(track, track.times, episode)
+        if isinstance(self.data, Recording):
+            queries, stamps, arrivals = self._of_recording(queries, unit)
+        else:
+            queries, stamps, arrivals = self._of_episodes(queries, unit, episode)
+        return newest(self.source.name, queries, stamps, arrivals, self.seen)
+
+    def _of_recording(self, queries: Any, unit: str | None) -> tuple[Any, Any, Any]:
+        """Return times of rows, and stamps and arrivals of frames, in one dtype."""
+        logged = getattr(self.source, "times", None)
+        if logged is None:
+            raise ValueError(f"{printable(self.source.name)}: its frames have no times")
+        headers = getattr(self.source, "stamps", None)
+        stamps = logged
+        if headers is not None and self._uses_headers(headers):
+            stamps = headers
+        name = self.source.name
+        queries, times = _in_one_unit(name, queries, unit, stamps)
+        if not self.seen.is_limited(name):
+            return queries, times, None
+        if headers is None:
+            require_arrivals(name, "its pictures have only one time")
+        return queries, times, _in_one_unit(name, queries, "ns", logged)[1]
+
+    def _uses_headers(self, headers: Any) -> bool:
+        """Whether the clock of the rows is that of headers, and the frames have it."""
+        assert isinstance(self.data, Recording)
+        clock = self.clock
+        if clock is None:
+            has = bool((headers > 0).any())
+            clock = ("header" if has else "log") if self.seen.arrival else self.data.clock()
+        return clock == "header" and bool((headers > 0).any())
+
+    def _of_episodes(self, queries: Any, unit: str | None, episode: int) -> tuple[Any, Any, Any]:
+        """Return the same: frames have the times of the rows of a track."""
+        import numpy as np
+
+        assert isinstance(self.data, Episodes)
+        name = self.source.name
+        chosen = self.data._about.chosen
+        own = episode if chosen is None else int(chosen[episode])
+        count = int(self.source.lengths[own])
+        track = self._track(episode, count)
+        stamps = _of_episode(track, track.times, episode)
+        other = unit_of(track) or self.unit
+        if stamps.dtype.kind != queries.dtype.kind or other != unit:
+            raise ValueError(
+                f"{printable(name)}: its frames have times in {other or stamps.dtype}, but the "
+                f"rows have times in {unit or queries.dtype}"
+            )
+        arrivals = None
+        if self.seen.is_limited(name):
+            if track.arrivals is None:
+                require_arrivals(name, "its rows have no arrivals")
+            arrivals = _of_episode(track, track.arrivals, episode)
+        dtype = np.dtype(f"timedelta64[{unit}]") if unit and stamps.dtype.kind == "i" else None
+        viewed = [None if a is None or dtype is None else a.view(dtype)
+                  for a in (queries, stamps, arrivals)]  # fmt: skip
+        return (queries, stamps, arrivals) if dtype is None else tuple(viewed)  # type: ignore[return-value]
+
+    def _track(self, episode: int, count: int) -> Track:
+        """Return a track whose rows are those of the frames."""
+        assert isinstance(self.data, Episodes)
+        tracks = self.data.tracks
+        first = [self.source.name] if self.source.name in tracks else []
+        for name in [*first, *tracks]:
+            if int(self.data.lengths(name)[episode]) == count and tracks[name].times is not None:
+                return tracks[name]
+        text = f"{printable(self.source.name)}: has {count} frames in episode {episode}, but no "
+        raise ValueError(f"{text}track with times has as many rows")
+
+
+def _of_episode(track: Track, times: Any, episode: int) -> Any:
+    cuts = on_host(track.episode_offsets)
+    return on_host(times)[int(cuts[episode]) : int(cuts[episode + 1])]
+
+
+def _in_one_unit(name: str, queries: Any, unit: str | None, times: Any) -> tuple[Any, Any]:
+    """Return the times of rows, and times in nanoseconds, in one dtype and unit."""
+    import numpy as np
+
+    if queries.dtype.kind == "m":
+        return queries, times.view("timedelta64[ns]")
+    if queries.dtype.kind == "f":  # seconds: the nearest float, as a reader of the text has it
+        seconds = np.array([time / _SECOND for time in times.tolist()], np.float64)
+        return queries.astype(np.float64), seconds
+    if unit is None:
+        raise ValueError(
+            f"{printable(name)}: its frames have times in ns, but the unit of the other times is "
+            "not known; pass unit="
+        )
+    factor = round(_SECOND / per_second(unit))
+    if len(queries) and max(abs(int(queries[0])), abs(int(queries[-1]))) * factor >= _MOST:
+        raise ValueError(f"{printable(name)}: a time of a row is beyond 2^63 ns")
+    return (queries * factor).view("timedelta64[ns]"), times.view("timedelta64[ns]")
+
+
+def newest(name: str, queries: Any, stamps: Any, arrivals: Any, seen: Seen) -> Any:
+    """Return the newest frame that existed at each time, int64 [n]; -1: none, or too old.
+
+    It is the last one in the order of stamps, of those with a stamp up to the time of the row, and
+    with ``arrivals``, of those that had arrived then.
+    """
+    import numpy as np
+
+    offset = ticks(seen.offset(name), stamps.dtype)
+    options: dict[str, Any] = {}
+    if arrivals is not None:
+        require_delay(name, shifted(stamps, offset), arrivals)
+        kept = kept_samples(stamps, arrivals, seen.bound(name))
+        order, stamps = kept.rows, kept.times
+        options = {"arrivals": kept.arrivals, "lag": ticks(seen.lag, stamps.dtype)}
+    else:
+        order = np.argsort(stamps, kind="stable")
+        stamps = stamps[order]
+    if not len(order) or not len(queries):
+        return np.full(len(queries), -1, np.int64)
+    numbers, there = resample(
+        np.arange(len(order), dtype=np.float64)[:, None],
+        shifted(stamps, offset),
+        queries,
+        method="previous",
+        causal=True,
+        max_age=ticks(seen.age(name), stamps.dtype),
+        return_valid=True,
+        **options,
+    )
+    found = np.full(len(queries), -1, np.int64)
+    there = np.asarray(there, bool).reshape(-1)
+    found[there] = order[np.asarray(numbers)[there, 0].astype(np.int64)]
+    return found
