@@ -146,7 +146,7 @@ def test_every_printed_key_is_on_the_page(printed):
 def test_every_key_on_the_page_is_printed(printed):
     only_some = {
         "inspect": r"episodes|frames|shortest|longest|rate|tasks|kinds|"
-        r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread",
+        r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread|cameras",
         "stats": "findings|compared|ok|written",
         "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
         "images": r"resize\.preset|sizes\.camera",

@@ -30,7 +30,7 @@ READERS = {
     "clouds.lidar_bin": Reader(1),
     "clouds.pcd": Reader(1),
     "clouds.ply": Reader(1),
-    "hdf5.hdf5": Reader(1, ("h5py",)),  # filters of HDF5 scale numbers
+    "hdf5.hdf5": Reader(2, ("h5py",)),  # filters of HDF5 scale numbers
     "hdf5.netcdf": Reader(1, ("h5py",)),
     "lerobot.lerobot": Reader(1),
     "logs.dataflash": Reader(1),
@@ -39,15 +39,15 @@ READERS = {
     "logs.json_lines": Reader(1),
     "logs.sensor_logger": Reader(1, ("pyarrow",)),
     "logs.ulog": Reader(1),
-    "rlds.rlds": Reader(1),
+    "rlds.rlds": Reader(2),
     "tables.motive": Reader(1, ("pyarrow",)),
-    "tables.tables": Reader(1, ("pyarrow",)),
+    "tables.tables": Reader(2, ("pyarrow",)),
     "tables.vicon": Reader(1, ("pyarrow",)),
-    "trajectories.euroc": Reader(1, ("pyarrow",)),
-    "trajectories.kitti": Reader(1, ("pyarrow",)),
+    "trajectories.euroc": Reader(2, ("pyarrow",)),
+    "trajectories.kitti": Reader(2, ("pyarrow",)),
     "trajectories.rtklib": Reader(1, ("pyarrow",)),
     "trajectories.tum": Reader(1, ("pyarrow",)),
-    "zarr.zarr": Reader(1, ("numcodecs",)),  # codecs that scale and quantize
+    "zarr.zarr": Reader(2, ("numcodecs",)),  # codecs that scale and quantize
 }
 
 STEPS = {"align": 1, "images": 1, "kinds": 1, "select": 1, "without": 1}

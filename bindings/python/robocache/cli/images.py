@@ -33,8 +33,8 @@ def images(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A folder of PNG and JPEG pictures, one picture, or a data set of LeRobot, RLDS "
-            "or Zarr.",
+            help="A folder of PNG and JPEG pictures, one picture, or a data set of LeRobot, "
+            "RLDS, Zarr or HDF5.",
             show_default=False,
         ),
     ],
@@ -154,7 +154,7 @@ def _pictures(path: Path) -> Pictures:
     if reader is None:
         raise Failure(f"{path}: has no PNG or JPEG picture")
     raise Failure(
-        f"{path}: expected pictures, or a data set of LeRobot, RLDS or Zarr; robocache convert, "
+        f"{path}: expected pictures, or a data set of LeRobot, RLDS, Zarr or HDF5; robocache convert, "
         "with --image and --image-size, reads the cameras of recordings"
     )
 
@@ -201,7 +201,7 @@ def _cameras(
         cameras = cameras_of(str(path), None, follow_links)
     else:
         reader = format_of(str(path), FORMATS)
-        if reader is None or not reader.__name__.endswith((".zarr", ".rlds")):
+        if reader is None or not reader.__name__.endswith((".zarr", ".rlds", ".hdf5")):
             return None
         cameras = cameras_of(
             str(path), open_data(path, fps=fps, follow_links=follow_links), follow_links

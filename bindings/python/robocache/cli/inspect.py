@@ -157,6 +157,12 @@ def _print(facts: dict[str, Any], everything: bool) -> None:
         _more(out, lines, None if everything else _MOST)
     most = None if everything else _MOST
     print_kinds(out, facts, most)
+    if facts.get("cameras"):
+        out.print()
+        out.print(f"cameras: {len(facts['cameras'])}", style="bold")
+        lines = [("  -", "", f"{n}: {_frames(c)}") for n, c in facts["cameras"].items()]
+        out.print(show.listed((a, b, _cut(text, most)) for a, b, text in lines[:most]))
+        _more(out, lines, most)
     if facts["left_out"]:
         out.print()
         out.print(f"omitted: {len(facts['left_out'])}", style="bold")
@@ -169,6 +175,14 @@ def _print(facts: dict[str, Any], everything: bool) -> None:
         _more(out, facts["left_out"], most)
     out.print()
     print_findings(out, facts["findings"], most)
+
+
+def _frames(camera: dict[str, Any]) -> str:
+    """Return the size of a camera's frames."""
+    if camera["shape"] is None:
+        return str(camera["problem"])
+    height, width, channels = camera["shape"]
+    return f"{width} x {height}, {'gray' if channels == 1 else 'RGB'}"
 
 
 def print_kinds(out: show.Page, facts: dict[str, Any], most: Optional[int]) -> None:

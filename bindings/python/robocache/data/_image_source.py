@@ -1,18 +1,16 @@
-"""The cameras of a data set, frame by frame: of LeRobot, RLDS and Zarr."""
+"""The cameras of a data set, frame by frame: of LeRobot, RLDS, Zarr and HDF5."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._episodes.episodes import Episodes
-from ._errors import Damage, FormatError
+from ._errors import Damage
 from ._formats.lerobot.frames import frames_of
 from ._formats.lerobot.lerobot import sniff
 from ._formats.lerobot.stored_statistics import DataSet
 from ._options import Options
-from ._write.pictures import Decoder
 
 
 class LeRobotCameras:
@@ -39,12 +37,13 @@ class LeRobotCameras:
 
 
 class PictureCameras:
-    """The cameras of a data set that stores pictures: RLDS and Zarr."""
+    """The RGB cameras of a data set that stores pictures: RLDS, Zarr and HDF5."""
 
     def __init__(self, path: str, episodes: Episodes) -> None:
         self.path = path
-        self._pictures = episodes._about.pictures
-        self.names = list(self._pictures)
+        about = episodes._about
+        self._cameras = {name: about.cameras[name] for name in about.pictures}
+        self.names = list(self._cameras)
         first = next(iter(episodes.tracks))
         self.lengths: list[int] = episodes.lengths(first).tolist()
 
@@ -53,16 +52,13 @@ class PictureCameras:
 
     def frames(self, camera: str, places: Sequence[tuple[int, int]]) -> Iterator[Any]:
         """Yield the frames at (episode, row)."""
-        decoder = Decoder()
+        import numpy as np
+
+        source = self._cameras[camera]
         for episode, row in places:
-            found = list(itertools.islice(self._pictures[camera](episode), row, row + 1))
-            place = f"episode {episode}, row {row}"
-            if not found:
-                raise FormatError(self.path, place, f"has no picture of {camera}")
-            try:
-                yield decoder.rgb(found[0])
-            except ValueError as error:
-                raise FormatError(self.path, place, f"{camera} {error}") from None
+            frame = np.empty((1, *source.shape), np.uint8)
+            source.read(episode, np.array([row]), frame)
+            yield frame[0]
 
 
 def cameras_of(path: str, data: Any, follow_links: bool) -> LeRobotCameras | PictureCameras | None:

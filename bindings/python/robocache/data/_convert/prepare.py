@@ -22,7 +22,7 @@ from .sources import Unsuitable
 from .split import Span, Split, spans_of, ticks_of
 from .tracks import Part, Wanted, columns_in, excluded, joined_names, parts_of
 
-_GRAY = "pictures of one channel, which only windows read"
+_GRAY = "frames that are not RGB pictures of the data set: only windows read them"
 _NOTED = 0.5  # s: a longer interval that interpolation fills is worth a note
 _EXACT = {"float32": 2**24, "float16": 2**11}  # integers up to these do not change
 _TASK = "task_index"  # LeRobot's column of the task of each row

@@ -143,13 +143,17 @@ class RosFrames(FrameSource):
     @property
     def shape(self) -> tuple[int, int, int]:
         if self._shape is None:
-            if not len(self.times):
-                raise FormatError(self.path, f"topic {printable(self.name)}", "has no frames")
-            self._shape = self._shape_of(0)
+            self._shape = self._shape_of(self._first())
         return self._shape
 
-    def _shape_of(self, row: int) -> tuple[int, int, int]:
-        content = self._message(row)
+    def _first(self) -> bytes:
+        """Return the first message, without a pass over the whole bag."""
+        for file, chunk in self._parts():
+            for _, content in self._messages(file, chunk):
+                return content
+        raise FormatError(self.path, f"topic {printable(self.name)}", "has no frames")
+
+    def _shape_of(self, content: bytes) -> tuple[int, int, int]:
         try:
             if self._typename() in PACKETS:
                 packet = packet_of(content)
@@ -160,7 +164,7 @@ class RosFrames(FrameSource):
             pixels_of(picture, self._decoder.convert)
             return picture.height, picture.width, channels_of(picture.encoding)
         except ValueError as error:
-            raise FormatError(*self._where(row), str(error)) from None
+            raise FormatError(*self._where(0), str(error)) from None
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -303,27 +307,32 @@ class RosFrames(FrameSource):
 
         found: list[tuple[int, int, bool, int, int, int]] = []
         typename, serialization = self._typename(), self._serialization()
-        own = {number: set[int]() for number, _ in self._channels()}
-        for number, channel in self._channels():
-            own[number].add(channel)
-        for file, wanted in sorted(own.items()):
-            chunks = getattr(self._opened().files[file], "chunks", None)
-            for chunk in range(len(chunks)) if chunks is not None else [None]:
-                if chunks is not None and chunk is not None:
-                    there = chunks[chunk].channels
-                    if there is not None and there.isdisjoint(wanted):
-                        continue
-                for k, (time, content) in enumerate(self._messages(file, chunk)):
-                    stamp, is_key = 0, False
-                    with contextlib.suppress(struct.error, ValueError):  # damaged: reading says it
-                        stamp = stamp_of(typename, serialization, content)
-                        is_key = typename in PACKETS and packet_of(content).is_key
-                    found.append((time, stamp, is_key, file, -1 if chunk is None else chunk, k))
+        for file, chunk in self._parts():
+            for k, (time, content) in enumerate(self._messages(file, chunk)):
+                stamp, is_key = 0, False
+                with contextlib.suppress(struct.error, ValueError):  # damaged: reading says it
+                    stamp = stamp_of(typename, serialization, content)
+                    is_key = typename in PACKETS and packet_of(content).is_key
+                found.append((time, stamp, is_key, file, -1 if chunk is None else chunk, k))
         table = np.array(found, np.int64).reshape(-1, 6)
         table = table[np.argsort(table[:, 0], kind="stable")]
         columns = [np.ascontiguousarray(column) for column in table.T]
         times, stamps, keys, files, numbers, places = columns
         return _Index(times, stamps, keys.astype(bool), files, numbers, places)
+
+    def _parts(self) -> Iterator[tuple[int, int | None]]:
+        """Yield the files and chunks that may hold messages; None: the file has no chunks."""
+        own = {number: set[int]() for number, _ in self._channels()}
+        for number, channel in self._channels():
+            own[number].add(channel)
+        for file, wanted in sorted(own.items()):
+            chunks = getattr(self._opened().files[file], "chunks", None)
+            if chunks is None:
+                yield file, None
+                continue
+            for number, chunk in enumerate(chunks):
+                if chunk.channels is None or not chunk.channels.isdisjoint(wanted):
+                    yield file, number
 
     def close(self) -> None:
         self._forget()

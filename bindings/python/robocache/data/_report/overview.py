@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..._episodes.episodes import Episodes
-from .._errors import without_unread
+from .._errors import FormatError, without_unread
+from .._frames.source import FrameSource
 from .._kinds.kinds import channels_in
 from .._kinds.names import labels_of
 from .._recording import Recording
@@ -51,12 +52,27 @@ def overview(source: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
     else:
         result.update(kind="episodes", **_episodes(source))
         result["streams"] = _tracks(source, survey, regularity)
+    result["cameras"] = {name: _camera(camera) for name, camera in _cameras_of(source).items()}
     unread = getattr(source, "unread", ())
     left_out = without_unread(source.left_out, unread)
     result["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
     result["unread"] = [dataclasses.asdict(each) for each in unread]
     result["findings"] = [finding.to_dict() for finding in survey.findings]
     return result
+
+
+def _cameras_of(source: Any) -> Mapping[str, FrameSource]:
+    return source.cameras if isinstance(source, Recording) else source._about.cameras
+
+
+def _camera(camera: FrameSource) -> dict[str, Any]:
+    """Return the shape of a camera's frames, or why they cannot be read."""
+    try:
+        return {"shape": list(camera.shape), "problem": None}
+    except (FormatError, ImportError) as error:
+        return {"shape": None, "problem": str(error)}
+    finally:
+        camera.close()
 
 
 def survey_clock(survey: Survey) -> str | None:

@@ -46,6 +46,7 @@ class ZarrRows(StoredRows):
         self._checked: set[Any] = set()  # files whose chunks unpack to what they should
         self._blocks: OrderedDict[int, Any] = OrderedDict()
         self._bytes = 0
+        self._warned = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
@@ -129,10 +130,14 @@ class ZarrRows(StoredRows):
         self._checked.add(first)
 
     def _note(self, key: str) -> None:
-        """Warn of a missing chunk, once: Zarr need not store those of only the fill value."""
+        """Warn of the first missing chunk: Zarr need not store those of only the fill value."""
+        if self._warned:
+            return
+        self._warned = True
         warnings.warn(
-            f"{self.path}: {key}: is missing, or lacks a chunk: its frames are read as "
-            f"{self._array.fill_value}, as Zarr defines it (frames of one color need no chunk)",
+            f"{self.path}: {key} is missing, or lacks a chunk: its frames, and those of other such "
+            f"files, are read as {self._array.fill_value}, as Zarr defines it (frames of one color "
+            "need no chunk)",
             stacklevel=2,
         )
 
