@@ -275,7 +275,7 @@ def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
     read = data.open(tmp_path / "set.rlds")
     assert read.rate == 30 and read.tasks == ("pick",)
     assert not read.left_out
-    assert set(read._about.cameras) == {"observation.images.front", "observation.images.wrist"}
+    assert set(read.cameras) == {"observation.images.front", "observation.images.wrist"}
 
 
 def decoded(content):

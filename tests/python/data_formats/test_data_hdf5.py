@@ -30,7 +30,7 @@ def test_robomimic(tmp_path):
         assert episodes[name].values.dtype == expected.dtype
         assert episodes[name].times is None
     reasons = {e.place: e.reason for e in episodes.left_out}
-    assert "obs/image" not in reasons and episodes._about.cameras["obs/image"].shape == (4, 4, 3)
+    assert "obs/image" not in reasons and episodes.cameras["obs/image"].shape == (4, 4, 3)
     assert reasons["initial"] == "has shape [1, 3], not one row per step"
     assert "words" in reasons
     assert episodes.problems == ()
@@ -50,7 +50,7 @@ def test_aloha(tmp_path):
         np.concatenate([each["observations/qpos"] for each in arrays]),
     )
     assert not episodes.left_out
-    assert list(episodes._about.cameras) == ["observations/images/top"]
+    assert list(episodes.cameras) == ["observations/images/top"]
     one = data.open(tmp_path / "episode_10.hdf5")
     np.testing.assert_array_equal(one["action"].values, arrays[1]["action"])
 

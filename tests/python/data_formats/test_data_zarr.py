@@ -25,7 +25,7 @@ def test_replay_buffer(tmp_path):
     np.testing.assert_array_equal(episodes["keypoint"].values, arrays["keypoint"].reshape(11, 6))
     assert episodes["keypoint"].names[:3] == ("[0][0]", "[0][1]", "[1][0]")
     assert episodes["state"].episode_offsets.tolist() == [0, 4, 9, 11]
-    assert not episodes.left_out and list(episodes._about.cameras) == ["img"]
+    assert not episodes.left_out and list(episodes.cameras) == ["img"]
     chosen = data.open(folder, rate=5).select([2, 0])
     expected = np.concatenate([arrays["state"][9:], arrays["state"][:4]])
     np.testing.assert_array_equal(chosen["state"].values, expected)
@@ -43,7 +43,7 @@ def test_convert_reads_the_pictures(tmp_path):
     pytest.importorskip("av")
     frames = frames_of("front", tmp_path / "buffer", depth=np.zeros((11, 4, 4, 1), np.uint8))
     opened = data.open(tmp_path / "buffer")
-    assert not opened.left_out and sorted(opened._about.cameras) == ["depth", "front"]
+    assert not opened.left_out and sorted(opened.cameras) == ["depth", "front"]
     made = data.convert(tmp_path / "buffer", tmp_path / "out.zarr", fps=10)
     assert "only windows read" in {e.place: e.reason for e in made.left_out}["depth"]
     assert made.cameras == {"front": (6, 8, 3)} and len(made) == 3

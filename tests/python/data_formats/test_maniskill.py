@@ -30,7 +30,7 @@ def test_arrays(tmp_path, seed, folder):
     assert given.info["source_type"] == "motionplanning" and not given.problems
     left_out = {each.place: each.reason for each in given.left_out}
     assert left_out.pop("obs/sensor_data/base_camera/segmentation").startswith("pictures")
-    assert list(given._about.cameras) == ["obs/sensor_data/base_camera/rgb"]
+    assert list(given.cameras) == ["obs/sensor_data/base_camera/rgb"]
     for name in [name for name in made[0] if "/base_camera/" not in name]:
         whole = [own[name][:steps] for own, steps in zip(made, lengths)]
         expected = np.concatenate(whole).reshape(sum(lengths), -1)

@@ -8,13 +8,14 @@ import pickle
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import data_files
 import robocache as rbc
-from picture_files import decoded, encoded, read, require_equal, whole
+from picture_files import aged, decoded, encoded, images_of, read, require_equal, whole
 from robocache.data._frames.arrays import ArrayFrames, may_be_camera
 
 data = rbc.data
@@ -183,9 +184,9 @@ def test_robomimic(tmp_path, options):
     frames = [pixels(length, seed=length) for length in (9, 30, 5)]
     path = write_demos(tmp_path / "demos.hdf5", frames, **options)
     episodes = data.open(path)
-    assert list(episodes._about.cameras) == ["obs/agentview_image"]
+    assert list(episodes.cameras) == ["obs/agentview_image"]
     assert not [each for each in episodes.left_out if "image" in each.place]
-    camera = episodes._about.cameras["obs/agentview_image"]
+    camera = episodes.cameras["obs/agentview_image"]
     with h5py.File(path) as file:
         expected = [file[f"data/demo_{e}/obs/agentview_image"][:] for e in range(3)]
     require_equal(camera, expected)
@@ -209,7 +210,7 @@ def test_a_file_per_episode_in_turn(tmp_path):
                 own = pixels(6, seed=2 * e + c)
                 file[f"observations/images/{name}"] = own
                 expected[name].append(own)
-    cameras = data.open(tmp_path)._about.cameras
+    cameras = data.open(tmp_path).cameras
     assert list(cameras) == ["observations/images/top", "observations/images/wrist"]
     for row in range(6):
         for e in range(12):
@@ -222,14 +223,14 @@ def test_a_file_per_episode_in_turn(tmp_path):
 def test_one_observation_more(tmp_path):
     frames = [pixels(7), pixels(5, seed=1)]
     path = write_demos(tmp_path / "demos.hdf5", frames, lengths=[6, 4])
-    camera = data.open(path)._about.cameras["obs/agentview_image"]
+    camera = data.open(path).cameras["obs/agentview_image"]
     require_equal(camera, [frames[0][:6], frames[1][:4]])
 
 
 def test_cameras_that_differ_between_episodes(tmp_path):
     def fault(*frames, **options):
         path = write_demos(tmp_path / "demos.hdf5", frames, **options)
-        camera = data.open(path)._about.cameras["obs/agentview_image"]
+        camera = data.open(path).cameras["obs/agentview_image"]
         found = set()
         for use in (lambda: camera.shape, lambda: camera.lengths, lambda: camera.place(0)):
             with pytest.raises(data.FormatError) as caught:
@@ -258,7 +259,7 @@ def test_rows_that_were_never_written(tmp_path):
             "data/demo_0/obs/agentview_image", (20, H, W, 3), np.uint8, chunks=(2, H, W, 3)
         )
         stored[:8] = pixels(8)
-    camera = data.open(path)._about.cameras["obs/agentview_image"]
+    camera = data.open(path).cameras["obs/agentview_image"]
     np.testing.assert_array_equal(read(camera, 0, range(8)), pixels(8))
     with pytest.raises(data.FormatError, match=r"demo_0.*row 8: was never written"):
         read(camera, 0, range(10))
@@ -267,7 +268,7 @@ def test_rows_that_were_never_written(tmp_path):
 @pytest.mark.parametrize("keep", [0.9, 0.5])
 def test_truncated_hdf5(tmp_path, keep):
     path = write_demos(tmp_path / "demos.hdf5", [pixels(300)], chunks=(4, H, W, 3))
-    camera = data.open(path)._about.cameras["obs/agentview_image"]
+    camera = data.open(path).cameras["obs/agentview_image"]
     os.truncate(path, int(os.path.getsize(path) * keep))
     with pytest.raises(data.FormatError, match=r"demos\.hdf5"):
         whole(camera, 0)
@@ -287,7 +288,7 @@ def test_a_damaged_chunk(tmp_path):
     with open(path, "r+b") as file:
         file.seek(info.byte_offset)
         file.write(b"\xff" * info.size)
-    camera = data.open(path)._about.cameras["obs/agentview_image"]
+    camera = data.open(path).cameras["obs/agentview_image"]
     np.testing.assert_array_equal(read(camera, 0, range(20)), pixels(40)[:20])
     with pytest.raises(data.FormatError, match="episode 0, row 20: cannot be read"):
         read(camera, 0, [22])
@@ -296,7 +297,7 @@ def test_a_damaged_chunk(tmp_path):
 
 def test_frames_after_a_change_of_the_file(tmp_path):
     path = write_demos(tmp_path / "demos.hdf5", [pixels(8)])
-    camera = data.open(path)._about.cameras["obs/agentview_image"]
+    camera = data.open(path).cameras["obs/agentview_image"]
     whole(camera, 0)
     os.utime(path, ns=(1, 1))
     with pytest.raises(data.FormatError, match="changed while it was read"):
@@ -310,7 +311,7 @@ def test_a_forked_process_reads_hdf5(tmp_path):
 import os
 import numpy as np
 import robocache as rbc
-camera = rbc.data.open({str(path)!r})._about.cameras["obs/agentview_image"]
+camera = rbc.data.open({str(path)!r}).cameras["obs/agentview_image"]
 def total():
     out = np.empty((8, {H}, {W}, 3), np.uint8)
     camera.read(0, np.arange(8), out)
@@ -343,7 +344,7 @@ def test_aloha_with_packed_pictures(tmp_path, kind, as_text):
         expected.append(np.stack([decoded(content) for content in contents]))
     episodes = data.open(tmp_path)
     assert "observations/images/top" not in episodes.tracks
-    camera = episodes._about.cameras["observations/images/top"]
+    camera = episodes.cameras["observations/images/top"]
     require_equal(camera, expected)
     require_equal(pickle.loads(pickle.dumps(camera)), expected)
     del camera, episodes  # which unlocks the files
@@ -351,14 +352,14 @@ def test_aloha_with_packed_pictures(tmp_path, kind, as_text):
         row = file["observations/images/top"][3]
         damaged = row[: len(row) // 2] if as_text else np.where(np.arange(len(row)) < 200, row, 0)
         file["observations/images/top"][3] = damaged
-    camera = data.open(tmp_path)._about.cameras["observations/images/top"]
+    camera = data.open(tmp_path).cameras["observations/images/top"]
     with pytest.raises(data.FormatError, match=r"episode_1\.hdf5.*episode 1, row 3: is a"):
         whole(camera, 1)
 
 
 def test_aloha_and_its_files(tmp_path):
     data_files.write_aloha(tmp_path / "episode_0.hdf5", 5, 0)
-    cameras = data.open(tmp_path)._about.cameras
+    cameras = data.open(tmp_path).cameras
     assert list(cameras) == ["observations/images/top"]
 
 
@@ -404,7 +405,7 @@ def test_replay_buffers(tmp_path, options, as_zip):
     np.testing.assert_array_equal(stored, frames)
     path = zipped(path) if as_zip else path
     episodes = data.open(path)
-    camera = episodes._about.cameras["front"]
+    camera = episodes.cameras["front"]
     assert not episodes.left_out and "front" not in episodes.tracks
     expected = [stored[:4], stored[4:9], stored[9:]]
     require_equal(camera, expected)
@@ -422,12 +423,12 @@ def test_floats_of_diffusion_policy(tmp_path):
     frames = pixels(11, 16, 16, 3)
     stored = frames.astype(np.float32)
     episodes = data.open(write_buffer(tmp_path / "x.zarr", {"img": stored}))
-    camera = episodes._about.cameras["img"]
+    camera = episodes.cameras["img"]
     assert list(episodes.tracks) == ["action"]
     require_equal(camera, [frames[:4], frames[4:9], frames[9:]])
     assert camera.arithmetic()["floats"]
     stored[5] /= 255
-    camera = data.open(write_buffer(tmp_path / "y.zarr", {"img": stored}))._about.cameras["img"]
+    camera = data.open(write_buffer(tmp_path / "y.zarr", {"img": stored})).cameras["img"]
     with pytest.raises(data.FormatError, match="data/img, episode 1, row 1: has the value"):
         whole(camera, 1)
 
@@ -436,7 +437,7 @@ def test_only_the_chunks_that_are_needed(tmp_path):
     path = write_buffer(tmp_path / "x.zarr", {"front": pixels(12)}, ends=(12,))
     for chunk in (path / "data/front").rglob("1/0/0/0"):
         chunk.write_bytes(b"\0" * 20)
-    camera = data.open(path)._about.cameras["front"]
+    camera = data.open(path).cameras["front"]
     rows = [0, 1, 2, 6, 7, 11]
     np.testing.assert_array_equal(read(camera, 0, rows), pixels(12)[rows])
     with pytest.raises(data.FormatError, match="data/front, episode 0, row 4: "):
@@ -447,7 +448,7 @@ def test_only_the_chunks_that_are_needed(tmp_path):
 def test_missing_chunks_are_the_fill_value_with_a_warning(tmp_path):
     path = write_buffer(tmp_path / "x.zarr", {"front": pixels(12)}, ends=(12,), fill_value=7)
     next((path / "data/front").rglob("2/0/0/0")).unlink()
-    camera = data.open(path)._about.cameras["front"]
+    camera = data.open(path).cameras["front"]
     read(camera, 0, range(6))
     with pytest.warns(UserWarning, match="front.*is missing.*read as 7"):
         found = whole(camera, 0)
@@ -460,14 +461,12 @@ def test_frames_and_rows_of_other_lengths(tmp_path):
     path = write_buffer(tmp_path / "x.zarr", {"front": pixels(10)})
     episodes = data.open(path)
     with pytest.raises(data.FormatError, match="has 10 frames, but the episodes have 11 rows"):
-        _ = episodes._about.cameras["front"].shape
+        _ = episodes.cameras["front"].shape
     assert ["front"] == [each.place for each in episodes.left_out]
 
 
 def test_a_store_that_changed(tmp_path):
-    camera = data.open(write_buffer(tmp_path / "x.zarr", {"front": pixels(11)}))._about.cameras[
-        "front"
-    ]
+    camera = data.open(write_buffer(tmp_path / "x.zarr", {"front": pixels(11)})).cameras["front"]
     write_buffer(tmp_path / "x.zarr", {"front": pixels(11, H, W + 1, 3)})
     with pytest.raises(data.FormatError, match=r"has uint8 \[11, 12, 17, 3\], but had uint8 \[11"):
         whole(camera, 0)
@@ -484,7 +483,61 @@ def test_clouds_and_gray(tmp_path):
         "depth": np.zeros((11, 16, 20, 1), np.uint16),
     }
     episodes = data.open(write_buffer(tmp_path / "x.zarr", arrays))
-    assert list(episodes._about.cameras) == ["mono"]
+    assert list(episodes.cameras) == ["mono"]
     assert "mono" in episodes.tracks and "map" in episodes.tracks
-    require_equal(episodes._about.cameras["mono"], [
+    require_equal(episodes.cameras["mono"], [
         part[..., None] for part in np.split(arrays["mono"], [4, 9])])  # fmt: skip
+
+
+# ---- use ----------------------------------------------------------------------------------------
+
+
+def test_copies_read_in_other_threads(tmp_path):
+    """Each thread has a copy with files of its own."""
+    frames = [pixels(length, seed=length) for length in (9, 30)]
+    path = write_demos(tmp_path / "demos.hdf5", frames, chunks=(4, H, W, 3), compression="gzip")
+    store = write_buffer(tmp_path / "x.zarr", {"front": np.concatenate(frames)}, ends=(9, 39))
+    for camera in (
+        data.open(path).cameras["obs/agentview_image"],
+        data.open(store).cameras["front"],
+        ArrayFrames("front", np.concatenate(frames), [0, 9, 39]),
+    ):
+        with ThreadPoolExecutor(4) as pool:
+            for done in [
+                pool.submit(require_equal, camera.copy(), frames, seed) for seed in range(8)
+            ]:
+                done.result()
+        require_equal(camera, frames)
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "zarr"])
+def test_windows_of_images(tmp_path, kind):
+    frames = [pixels(length, seed=length) for length in (9, 30)]
+    if kind == "hdf5":
+        name, path = "obs/image", write_demos(tmp_path / "x.hdf5", frames, "obs/image")
+    else:
+        name = "image"
+        path = write_buffer(tmp_path / "x.zarr", {name: np.concatenate(frames)}, ends=(9, 39))
+    aged(path)
+    images = rbc.Images(name, dtype="uint8", layout="hwc")
+    for cache in (None, rbc.Cache(tmp_path / "cache"), rbc.Cache(tmp_path / "cache")):
+        episodes = data.open(path, cache=cache)
+        track = next(iter(episodes.tracks))
+        spec = rbc.WindowSpec({track: [0], "front": rbc.Window([-1, 0], images=images)})
+        found, valid = images_of(episodes, spec, [1, 0], [29, 0])
+        np.testing.assert_array_equal(found[0], frames[1][28:30])
+        np.testing.assert_array_equal(found[1, 1], frames[0][0])
+        assert valid.tolist() == [[True, True], [False, True]]
+    assert any((tmp_path / "cache").rglob("*.rbs"))
+
+
+def test_convert_writes_the_cameras_of_hdf5(tmp_path):
+    pytest.importorskip("av")
+    zarr = pytest.importorskip("zarr")
+    frames = [pixels(5, 32, 32, 3), pixels(8, 32, 32, 3, seed=1)]
+    path = write_demos(tmp_path / "demos.hdf5", frames, "obs/front_image")
+    made = data.convert(path, tmp_path / "out.zarr", fps=10)
+    assert made.cameras == {"obs/front_image": (32, 32, 3)}
+    group = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
+    (name,) = [name for name, array in group["data"].arrays() if array.ndim == 4]
+    np.testing.assert_array_equal(np.asarray(group[f"data/{name}"]), np.concatenate(frames))

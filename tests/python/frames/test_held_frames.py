@@ -9,7 +9,7 @@ import pytest
 
 import data_files
 import robocache as rbc
-from picture_files import encoded, pixels, read, whole
+from picture_files import aged, encoded, images_of, pixels, read, whole
 from robocache.data._frames.arrays import ArrayFrames
 from robocache.data._frames.held import HeldFrames
 
@@ -81,6 +81,17 @@ def test_frames_are_read_once():
     camera.source.read = counted
     whole(camera, 0)
     assert seen == [[2, 5]]
+
+
+def test_copies():
+    rows = [np.array([0, 0, 3]), np.array([11, 2])]
+    frames, camera = held(rows)
+    copy = camera.copy()
+    assert copy.source is not camera.source
+    np.testing.assert_array_equal(whole(copy, 1), frames[1][rows[1]])
+    assert camera.with_options() is camera
+    with pytest.raises(ValueError, match="max_age: is 1.*pass max_age to align"):
+        camera.with_options(max_age=1)
 
 
 # ---- recordings ---------------------------------------------------------------------------------
@@ -156,7 +167,7 @@ def test_an_aligned_bag(tmp_path, options, storage, overtake):
     if options.get("available") == "arrival":
         options["late_bound"] = 10
     aligned = data.open(tmp_path / "bag").select(["/imu", "/cam"]).align(30, **options)
-    camera = aligned._about.cameras["/cam"]
+    camera = aligned.cameras["/cam"]
     times = np.asarray(aligned["/imu"].times)
     assert camera.lengths.tolist() == [len(times)]
     limited = options.get("available") == "arrival"
@@ -175,6 +186,36 @@ def test_an_aligned_bag(tmp_path, options, storage, overtake):
     np.testing.assert_array_equal(read(camera, 0, there), frames[expected[there]])
     again = pickle.loads(pickle.dumps(camera))
     np.testing.assert_array_equal(read(again, 0, there[5:9]), frames[expected[there[5:9]]])
+
+
+def test_windows_of_an_aligned_bag(tmp_path):
+    arrivals, stamps = jitter(overtake=False)
+    frames = bag(tmp_path / "bag", arrivals, stamps)
+    aged(tmp_path / "bag")
+    recording = data.open(tmp_path / "bag").select(["/imu", "/cam"])
+    options = {"dtype": "uint8", "layout": "hwc"}
+    for store in (False, True):
+        cache = rbc.Cache(tmp_path / "cache") if store else None
+        aligned = recording.align(30)
+        aligned = aligned.with_cameras(aligned.cameras, cache=cache)
+        chosen = aligned.cameras["/cam"].rows(0)
+        spec = rbc.WindowSpec(
+            {"/imu": [0], "front": rbc.Window([-1, 0], images=rbc.Images("/cam", **options))}
+        )
+        found, valid = images_of(aligned, spec, [0, 0], [1, 9])
+        np.testing.assert_array_equal(found, frames[chosen[[[0, 1], [8, 9]]]])
+        assert valid.all()
+    assert any((tmp_path / "cache").rglob("*.rbs"))
+    images = rbc.Images("/cam", max_age=0.01, **options)
+    spec = rbc.WindowSpec({"/imu": [0], "front": rbc.Window([0], images=images)})
+    times = np.asarray(aligned["/imu"].times)
+    expected = newest(times, stamps, max_age=10_000_000)
+    assert (expected < 0).any() and (expected >= 0).any()
+    aligned = recording.align(30)
+    every = np.arange(len(times))
+    found, valid = images_of(aligned, spec, np.zeros(len(times), int), every)
+    assert valid[:, 0].tolist() == (expected >= 0).tolist()
+    np.testing.assert_array_equal(found[expected >= 0, 0], frames[expected[expected >= 0]])
 
 
 def test_options_that_name_no_camera(tmp_path):
@@ -200,11 +241,11 @@ def test_pictures_next_to_a_trajectory(tmp_path):
     (tmp_path / "rgb.txt").write_text(lines)
     times = np.array([float(stamp) for stamp in stamps])
     aligned = data.open(tmp_path).align(times)
-    camera = aligned._about.cameras["rgb"]
+    camera = aligned.cameras["rgb"]
     assert camera.rows(0).tolist() == [i // 3 for i in range(30)]
     np.testing.assert_array_equal(whole(camera, 0), frames[np.arange(30) // 3])
     before = data.open(tmp_path).align(np.nextafter(times, 0), span="union")
-    assert before._about.cameras["rgb"].rows(0).tolist() == [(i + 2) // 3 - 1 for i in range(30)]
+    assert before.cameras["rgb"].rows(0).tolist() == [(i + 2) // 3 - 1 for i in range(30)]
 
 
 # ---- data sets ----------------------------------------------------------------------------------
@@ -224,7 +265,7 @@ def test_aligned_episodes(tmp_path):
         for chosen in (None, [1], [1, 0]):
             own = episodes if chosen is None else episodes.select(chosen)
             aligned = own.align(rate)
-            camera = aligned._about.cameras["img"]
+            camera = aligned.cameras["img"]
             for e, source in enumerate(chosen or [0, 1]):
                 times = np.asarray(aligned.select([e])["action"].times)
                 stamps = np.arange(len(parts[source])) / 10
@@ -232,4 +273,4 @@ def test_aligned_episodes(tmp_path):
                 assert camera.rows(e).tolist() == expected.tolist()
                 np.testing.assert_array_equal(whole(camera, e), parts[source][expected])
     one = episodes.align(4).select([1])
-    assert one._about.chosen.tolist() == [1] and len(one._about.cameras["img"].lengths) == 2
+    assert one._about.chosen.tolist() == [1] and len(one.cameras["img"].lengths) == 2

@@ -106,6 +106,19 @@ def test_pictures_that_convert_accepts(tmp_path):
     assert source.arithmetic() != ImageFrames("front", folder).arithmetic()
 
 
+def test_options_and_copies(tmp_path):
+    folder = write(tmp_path / "x", [encoded(frame) for frame in pixels(3, channels=4)])
+    source = ImageFrames("front", folder)
+    converted = source.with_options(convert="RGB")
+    for each in (converted, converted.copy()):
+        require_equal(each, [pixels(3, channels=4)[..., :3]])
+    assert converted.with_options(convert="RGB") is converted
+    with pytest.raises(data.FormatError, match="alpha"):
+        whole(source.copy(), 0)
+    with pytest.raises(ValueError, match="max_age: is 1"):
+        source.with_options(max_age=1)
+
+
 def test_a_picture_that_is_gone(tmp_path):
     folder = write(tmp_path / "x", [encoded(frame) for frame in pixels(3)])
     source = ImageFrames("front", folder)
@@ -227,9 +240,9 @@ def write_rlds(folder, episodes, kind="PNG", cameras=("image", "wrist")):
 def test_rlds(tmp_path, kind):
     expected = write_rlds(tmp_path / "x", [5, 1, 9], kind)
     episodes = data.open(tmp_path / "x")
-    assert list(episodes._about.cameras) == ["observation.image", "observation.wrist"]
+    assert list(episodes.cameras) == ["observation.image", "observation.wrist"]
     assert not episodes.left_out
-    cameras = episodes._about.cameras
+    cameras = episodes.cameras
     for name, frames in expected.items():
         camera = cameras[f"observation.{name}"]
         require_equal(camera, frames)
@@ -244,7 +257,7 @@ def test_rlds(tmp_path, kind):
 
 def test_truncated_rlds(tmp_path):
     write_rlds(tmp_path / "x", [5, 1, 9])
-    camera = data.open(tmp_path / "x")._about.cameras["observation.image"]
+    camera = data.open(tmp_path / "x").cameras["observation.image"]
     path = tmp_path / "x/x-train.tfrecord-00000-of-00002"
     path.write_bytes(path.read_bytes()[:-9])
     whole(camera, 0)
@@ -264,6 +277,6 @@ def test_a_damaged_picture_in_rlds(tmp_path):
         state = {"steps/observation/state": np.zeros(6, np.float32)}
         names = ("image", "wrist")
         put(file, example({**state, **{f"steps/observation/{n}": frames for n in names}}))
-    camera = data.open(tmp_path / "x")._about.cameras["observation.wrist"]
+    camera = data.open(tmp_path / "x").cameras["observation.wrist"]
     with pytest.raises(data.FormatError, match="observation/wrist, episode 0, row 1: is a"):
         whole(camera, 0)

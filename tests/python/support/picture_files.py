@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import numpy as np
 
@@ -31,6 +32,25 @@ def read(source, episode, rows):
     out = np.empty((len(rows), *source.shape), np.uint8)
     source.read(episode, np.asarray(rows, np.int64), out)
     return out
+
+
+def aged(path):
+    """Give files old dates: frames of files that may still change are not stored."""
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    for i, file in enumerate(files):
+        os.utime(file, (1_700_000_000 + i, 1_700_000_000 + i))
+    return path
+
+
+def images_of(episodes, spec, which, anchors):
+    """Return the images of the only window of images, and which of them are valid."""
+    from robocache.data._frames.window_images import window_images
+
+    (window,) = window_images(episodes, spec, show=False)
+    frames = window.frames(np.asarray(which), np.asarray(anchors))
+    out = np.empty((len(which), *window.shape), np.uint8)
+    window.write(frames, None, out)
+    return out, frames.valid
 
 
 def whole(source, episode):

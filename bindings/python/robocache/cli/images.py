@@ -154,8 +154,8 @@ def _pictures(path: Path) -> Pictures:
     if reader is None:
         raise Failure(f"{path}: has no PNG or JPEG picture")
     raise Failure(
-        f"{path}: expected pictures, or a data set of LeRobot, RLDS, Zarr or HDF5; robocache convert, "
-        "with --image and --image-size, reads the cameras of recordings"
+        f"{path}: expected pictures, or a data set of LeRobot, RLDS, Zarr or HDF5; robocache "
+        "convert, with --image and --image-size, reads the cameras of recordings"
     )
 
 

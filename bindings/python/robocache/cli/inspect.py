@@ -160,9 +160,9 @@ def _print(facts: dict[str, Any], everything: bool) -> None:
     if facts.get("cameras"):
         out.print()
         out.print(f"cameras: {len(facts['cameras'])}", style="bold")
-        lines = [("  -", "", f"{n}: {_frames(c)}") for n, c in facts["cameras"].items()]
-        out.print(show.listed((a, b, _cut(text, most)) for a, b, text in lines[:most]))
-        _more(out, lines, most)
+        cameras = [("  -", "", f"{n}: {_frames(c)}") for n, c in facts["cameras"].items()]
+        out.print(show.listed((a, b, _cut(text, most)) for a, b, text in cameras[:most]))
+        _more(out, cameras, most)
     if facts["left_out"]:
         out.print()
         out.print(f"omitted: {len(facts['left_out'])}", style="bold")

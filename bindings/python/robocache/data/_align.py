@@ -182,7 +182,7 @@ def align(
         "labels": set(labels),
     }
     made = aligned(store, data, rate, options, compute)
-    return with_cameras(made, data, seen, clock, data.unit or unit)
+    return with_cameras(made, data, seen, clock, data.unit or unit, store)
 
 
 def _aligned_recording(

@@ -35,11 +35,17 @@ def cameras_of(data: Recording | Episodes) -> Mapping[str, FrameSource]:
 
 
 def with_cameras(
-    made: Episodes, data: Recording | Episodes, seen: Seen, clock: str | None, unit: str | None
+    made: Episodes,
+    data: Recording | Episodes,
+    seen: Seen,
+    clock: str | None,
+    unit: str | None,
+    cache: Any = None,
 ) -> Episodes:
     """Return an alignment with the cameras of its data: each row holds the newest frame.
 
-    Which one it is, is found when the frames are needed.
+    Which one it is, is found when the frames are needed. ``cache``: may store them; None: that of
+    the data.
     """
     import numpy as np
 
@@ -54,7 +60,12 @@ def with_cameras(
         name: HeldFrames(source, _Finder(made, data, source, seen, clock, unit), lengths, episodes)
         for name, source in cameras.items()
     }
-    made._about = dataclasses.replace(made._about, cameras=held)
+    about = dataclasses.replace(made._about, cameras=held)
+    if isinstance(data, Episodes):
+        about = dataclasses.replace(about, cache=data._about.cache, identity=data._about.identity)
+    if cache is not None:
+        about = dataclasses.replace(about, cache=cache)
+    made._about = about
     return made
 
 
@@ -68,6 +79,10 @@ class _Finder:
     seen: Seen
     clock: str | None
     unit: str | None
+
+    def with_max_age(self, seconds: float) -> _Finder:
+        """Return a finder for which older frames do not exist."""
+        return dataclasses.replace(self, seen=dataclasses.replace(self.seen, max_age=seconds))
 
     def __call__(self, episode: int) -> Any:
         track = next(iter(self.made.tracks.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,10 @@ class StoredRows(ABC):
         """Raise a FormatError if there is a fault."""
         if self.fault is not None:
             raise FormatError(*self.fault)
+
+    def copy(self) -> StoredRows:
+        """Return the same rows with no file open."""
+        return copy.copy(self)
 
     @abstractmethod
     def close(self) -> None:
@@ -184,6 +189,11 @@ class ArrayFrames(FrameSource):
         for row in range(int(self.lengths[episode])):
             self.read(episode, np.array([row]), frame)
             yield png(np.broadcast_to(frame[0], (height, width, 3)))
+
+    def copy(self) -> ArrayFrames:
+        made = copy.copy(self)
+        made._rows = self._rows.copy()
+        return made
 
     def close(self) -> None:
         self._rows.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import struct
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
@@ -333,6 +334,22 @@ class RosFrames(FrameSource):
             for number, chunk in enumerate(chunks):
                 if chunk.channels is None or not chunk.channels.isdisjoint(wanted):
                     yield file, number
+
+    def with_options(
+        self, *, convert: str | None = None, rotate: bool = False, max_age: float | None = None
+    ) -> FrameSource:
+        super().with_options(rotate=rotate, max_age=max_age)
+        return self if convert == self._decoder.convert else self._copy(convert)
+
+    def copy(self) -> RosFrames:
+        self._indexed()  # once for all copies
+        return self._copy(self._decoder.convert)
+
+    def _copy(self, convert: str | None) -> RosFrames:
+        made = copy.copy(self)
+        made._bag = self._bag  # each pass over a bag opens its files
+        made._decoder = PictureDecoder(convert)
+        return made
 
     def close(self) -> None:
         self._forget()

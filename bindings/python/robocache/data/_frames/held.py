@@ -116,6 +116,31 @@ class HeldFrames(FrameSource):
             here = (places >= begin) & (places < begin + len(part))
             out[here] = content[places[here] - begin]
 
+    def with_options(
+        self, *, convert: str | None = None, rotate: bool = False, max_age: float | None = None
+    ) -> FrameSource:
+        """Return the source with options; ``max_age`` only of cameras on the clock of an align."""
+        source = self.source.with_options(convert=convert, rotate=rotate)
+        if source is self.source and max_age is None:
+            return self
+        find = self._find
+        if max_age is not None:
+            if not hasattr(find, "with_max_age"):
+                raise ValueError(
+                    f"max_age: is {max_age}, but the frames of {self.name!r} are chosen already; "
+                    "pass max_age to align"
+                )
+            find = find.with_max_age(max_age)
+        made = HeldFrames(source, find, self._lengths, self._episodes)
+        if max_age is None:
+            made._rows = self._rows
+        return made
+
+    def copy(self) -> HeldFrames:
+        made = HeldFrames(self.source.copy(), self.rows, self._lengths, self._episodes)
+        made._rows = self._rows
+        return made
+
     def close(self) -> None:
         self.source.close()
 

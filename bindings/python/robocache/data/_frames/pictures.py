@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from abc import ABC, abstractmethod
@@ -49,6 +50,10 @@ class Files(ABC):
     @abstractmethod
     def contents(self, episode: int, rows: NDArray[np.int64]) -> Iterator[bytes]:
         """Yield the content of each picture."""
+
+    def copy(self) -> Files:
+        """Return the same pictures with no file open."""
+        return copy.copy(self)
 
     def close(self) -> None:  # noqa: B027  # most open a file only while they read it
         """Close the files."""
@@ -170,6 +175,21 @@ class ImageFrames(FrameSource):
         import numpy as np
 
         yield from self._files.contents(episode, np.arange(int(self.lengths[episode])))
+
+    def with_options(
+        self, *, convert: str | None = None, rotate: bool = False, max_age: float | None = None
+    ) -> FrameSource:
+        super().with_options(rotate=rotate, max_age=max_age)
+        return self if convert == self._decoder.convert else self._copy(convert)
+
+    def copy(self) -> ImageFrames:
+        return self._copy(self._decoder.convert)
+
+    def _copy(self, convert: str | None) -> ImageFrames:
+        made = copy.copy(self)
+        made._decoder = PictureDecoder(convert)
+        made._files = self._files.copy()
+        return made
 
     def close(self) -> None:
         self._files.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections import OrderedDict
@@ -274,6 +275,9 @@ class RowFiles(Files):
         for _, values in self.rows.parts(episode, rows):
             for row in values:
                 yield row.tobytes().rstrip(b"\0")
+
+    def copy(self) -> RowFiles:
+        return RowFiles(copy.copy(self.rows))
 
     def close(self) -> None:
         self.rows.close()

@@ -186,6 +186,9 @@ class StepPictures(Files):
         for row in rows.tolist():
             yield bytes(texts[row])
 
+    def copy(self) -> StepPictures:
+        return StepPictures(self.path, _Records(self.records.episodes), self.leaf, self.lengths)
+
     def close(self) -> None:
         self.records.last = (-1, {})
 
