@@ -41,6 +41,22 @@ def test_a_good_recording_passes(tmp_path):
     assert told["duration"] == pytest.approx(3.99) and told["begin_utc"].startswith("2023-11-14")
 
 
+def test_cameras_are_listed(tmp_path):
+    """With the size of their frames, or with the reason why they cannot be read."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "demos.hdf5"
+    with h5py.File(path, "w") as file:
+        for e in range(2):
+            file[f"data/demo_{e}/actions"] = np.random.default_rng(e).normal(size=(9, 2))
+            file[f"data/demo_{e}/obs/front"] = np.zeros((9, 12, 16, 3), np.uint8)
+            file[f"data/demo_{e}/obs/side"] = np.zeros((9, 12, 16 + e, 3), np.uint8)
+    cameras = inspected(path, "--fps", 10)["cameras"]
+    assert cameras["obs/front"] == {"shape": [12, 16, 3], "problem": None}
+    assert cameras["obs/side"]["shape"] is None and "[12, 17, 3]" in cameras["obs/side"]["problem"]
+    page = inspect(path, "--fps", 10)
+    assert "cameras: 2" in page and "obs/front: 16 x 12, RGB" in page
+
+
 @pytest.mark.parametrize("kind", sorted(faults.FAULTS))
 def test_each_fault_is_found_and_fails_the_check(tmp_path, kind):
     path = faults.save(tmp_path / "bad.npz", faults.FAULTS[kind]())

@@ -305,7 +305,7 @@ def test_frames_after_a_change_of_the_file(tmp_path):
 
 
 def test_a_forked_process_reads_hdf5(tmp_path):
-    """It starts a process of its own for HDF5, and opens the file again."""
+    """It starts another process for HDF5, and opens the file again."""
     path = write_demos(tmp_path / "demos.hdf5", [pixels(8)])
     code = f"""
 import os
@@ -328,7 +328,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), first == total())
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 @pytest.mark.parametrize("as_text", [False, True])
 def test_aloha_with_packed_pictures(tmp_path, kind, as_text):
-    """Each row is a file with zeros behind it, as long as the longest of its episode."""
+    """Each row is a file, padded with zeros to the longest file of its episode."""
     h5py = pytest.importorskip("h5py")
     expected = []
     for e, length in enumerate((5, 7)):

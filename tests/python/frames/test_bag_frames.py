@@ -44,12 +44,12 @@ def messages_of(store, frames, topic="/cam", **options):
     ]  # fmt: skip
 
 
-def write(path, told, kind="mcap", **options):
+def write(path, messages, kind="mcap", **options):
     store = data_files.typestore(kind == "ros1")
-    told = sorted(told(store), key=lambda message: message[2])
+    messages = sorted(messages(store), key=lambda message: message[2])
     if kind == "ros1":
-        return data_files.write_ros1(path.with_suffix(".bag"), told, store, **options)
-    return data_files.write_ros2(path, told, store, kind, **options)
+        return data_files.write_ros1(path.with_suffix(".bag"), messages, store, **options)
+    return data_files.write_ros2(path, messages, store, kind, **options)
 
 
 KINDS = [
@@ -61,11 +61,11 @@ KINDS = [
 def both(frames, other):
     """Two cameras, and messages of other topics between them."""
 
-    def told(store):
+    def messages(store):
         own = messages_of(store, frames) + messages_of(store, other, "/other", padding=5)
         return own + data_files.messages(store, 60)
 
-    return told
+    return messages
 
 
 @pytest.mark.parametrize("kind, options", KINDS)
@@ -108,12 +108,12 @@ def test_messages_out_of_order(tmp_path):
     frames = pixels(6)
     order = [0, 2, 1, 5, 4, 3]
 
-    def told(store):
+    def messages(store):
         own = messages_of(store, frames)
         return [(*own[i][:2], i, own[i][3]) for i in range(6)]
 
     store = data_files.typestore()
-    made = told(store)
+    made = messages(store)
     path = data_files.write_ros2(tmp_path / "bag", [made[i] for i in order], store)
     camera = data.open(path).cameras["/cam"]
     assert camera.times.tolist() == list(range(6))
@@ -160,11 +160,11 @@ def planar(frame, swapped):
 def camera_of(path, made, kind="mcap", count=3, **options):
     """A bag of frames ``made(i)`` and its camera."""
 
-    def told(store):
+    def messages(store):
         return [("/cam", IMAGE, BEGIN + i, image(store, *made(i)[:1], **made(i)[1]))
                 for i in range(count)]  # fmt: skip
 
-    return RosFrames(data.open(write(path, told, kind)), "/cam", **options)
+    return RosFrames(data.open(write(path, messages, kind)), "/cam", **options)
 
 
 @pytest.mark.parametrize("padding", [0, 7])
@@ -234,10 +234,10 @@ def test_yuv_as_opencv(tmp_path):
     ]:  # fmt: skip
         is_planar = encoding.startswith("nv")
         height, width = (32, 128) if is_planar else (64, 64)
-        told = SimpleNamespace(data=own.tobytes(), encoding=encoding, height=height, width=width,
+        picture = SimpleNamespace(data=own.tobytes(), encoding=encoding, height=height, width=width,
                                step=128)  # fmt: skip
-        given = own if is_planar else own.reshape(64, 64, 2)
-        np.testing.assert_array_equal(pixels_of(told), cv2.cvtColor(given, code))
+        image_in = own if is_planar else own.reshape(64, 64, 2)
+        np.testing.assert_array_equal(pixels_of(picture), cv2.cvtColor(image_in, code))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_change_of_the_size(tmp_path):
 def test_compressed_images(tmp_path, kind, storage):
     contents = [encoded(frame, kind) for frame in pixels(5)]
 
-    def told(store):
+    def messages(store):
         return [
             ("/cam/compressed", COMPRESSED, BEGIN + i,
              data_files.make(store, COMPRESSED, header=data_files.header(store, BEGIN - i),
@@ -282,7 +282,7 @@ def test_compressed_images(tmp_path, kind, storage):
             for i, content in enumerate([*contents, contents[0][:40]])
         ]  # fmt: skip
 
-    camera = data.open(write(tmp_path / "bag", told, storage)).cameras["/cam/compressed"]
+    camera = data.open(write(tmp_path / "bag", messages, storage)).cameras["/cam/compressed"]
     assert camera.stamps.tolist() == [BEGIN - i for i in range(6)]
     np.testing.assert_array_equal(
         read(camera, 0, range(5)), [decoded(content) for content in contents]
@@ -292,13 +292,13 @@ def test_compressed_images(tmp_path, kind, storage):
 
 
 def test_depth_in_compressed_images_is_no_camera(tmp_path):
-    def told(store):
+    def messages(store):
         content = np.frombuffer(bytes(12) + encoded(np.zeros((4, 4), np.uint16)), np.uint8)
         depth = data_files.make(store, COMPRESSED, format="16UC1; compressedDepth", data=content)
         return [("/depth/compressedDepth", COMPRESSED, BEGIN, depth),
                 *messages_of(store, pixels(2))]  # fmt: skip
 
-    assert list(data.open(write(tmp_path / "bag", told)).cameras) == ["/cam"]
+    assert list(data.open(write(tmp_path / "bag", messages)).cameras) == ["/cam"]
 
 
 # ---- foxglove -----------------------------------------------------------------------------------
@@ -356,10 +356,10 @@ def test_foxglove(tmp_path):
 
 
 def test_no_frames(tmp_path):
-    def told(store):
+    def messages(store):
         return [*messages_of(store, pixels(1)), *data_files.messages(store, 5)]
 
-    path = write(tmp_path / "bag", told, "sqlite3")
+    path = write(tmp_path / "bag", messages, "sqlite3")
     (database,) = path.glob("*.db3")
     with sqlite3.connect(database) as connection:
         topic = connection.execute("SELECT id FROM topics WHERE name = '/cam'").fetchone()[0]
@@ -415,12 +415,12 @@ def packets_of(frames, codec="libx264", size=(32, 48), group=6, **options):
     context.options = {"tune": "zerolatency", "preset": "ultrafast", "crf": "20", **options}
     made = []
     for i, frame in enumerate([*frames, None]):
-        given = None
+        image_in = None
         if frame is not None:
-            given = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")
-            given.pts = i
+            image_in = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")
+            image_in.pts = i
         made += [
-            (packet.pts, packet.is_keyframe, bytes(packet)) for packet in context.encode(given)
+            (packet.pts, packet.is_keyframe, bytes(packet)) for packet in context.encode(image_in)
         ]
     return made
 

@@ -102,22 +102,22 @@ def bag(path, arrivals, stamps, storage="mcap"):
     pytest.importorskip("rosbags")
     store = data_files.typestore()
     frames = pixels(len(arrivals))
-    told = []
+    messages = []
     for i in range(200):
         at = BEGIN + i * 10_000_000
         imu = data_files.make(
             store, "sensor_msgs/msg/Imu", header=data_files.header(store, at),
             angular_velocity=data_files.make(store, "geometry_msgs/msg/Vector3", x=float(i)),
         )  # fmt: skip
-        told.append(("/imu", "sensor_msgs/msg/Imu", at + 1_000_000, imu))
+        messages.append(("/imu", "sensor_msgs/msg/Imu", at + 1_000_000, imu))
     for frame, at, stamp in zip(frames, arrivals, stamps):
         made = data_files.make(
             store, "sensor_msgs/msg/Image", header=data_files.header(store, int(stamp)), height=12,
             width=16, encoding="rgb8", step=48, data=frame.reshape(-1),
         )  # fmt: skip
-        told.append(("/cam", "sensor_msgs/msg/Image", int(at), made))
-    told.sort(key=lambda message: message[2])
-    data_files.write_ros2(path, told, store, storage)
+        messages.append(("/cam", "sensor_msgs/msg/Image", int(at), made))
+    messages.sort(key=lambda message: message[2])
+    data_files.write_ros2(path, messages, store, storage)
     return frames
 
 
@@ -252,7 +252,7 @@ def test_pictures_next_to_a_trajectory(tmp_path):
 
 
 def test_aligned_episodes(tmp_path):
-    """Frames have the times of their rows: at a lower rate some are left out, others repeat."""
+    """Frames have the times of their rows. A lower rate skips some, a higher one repeats them."""
     zarr = pytest.importorskip("zarr")
     frames = pixels(30)
     group = zarr.open_group(str(tmp_path / "x"), mode="w")

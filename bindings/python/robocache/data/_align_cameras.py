@@ -44,7 +44,7 @@ def with_cameras(
 ) -> Episodes:
     """Return an alignment with the cameras of its data: each row holds the newest frame.
 
-    Which one it is, is found when the frames are needed. ``cache``: may store them; None: that of
+    The frame of each row is found when frames are needed. ``cache``: may store them; None: that of
     the data.
     """
     import numpy as np
@@ -148,7 +148,7 @@ class _Finder:
         return (queries, stamps, arrivals) if dtype is None else tuple(viewed)  # type: ignore[return-value]
 
     def _track(self, episode: int, count: int) -> Track:
-        """Return a track whose rows are those of the frames."""
+        """Return a track with as many rows as the camera has frames."""
         assert isinstance(self.data, Episodes)
         tracks = self.data.tracks
         first = [self.source.name] if self.source.name in tracks else []

@@ -206,7 +206,7 @@ class Recording:
     """
 
     _provenance: Provenance | None = None  # what it was read from, if it was opened with a cache
-    _cameras: Mapping[str, FrameSource] | None = None  # None: those of the source
+    _cameras: Mapping[str, FrameSource] | None = None  # None: the cameras of the source
 
     def __init__(
         self,

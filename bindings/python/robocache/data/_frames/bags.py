@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .._recording import Recording
 
-_VERSION = 1  # of which message is which frame
+_VERSION = 1  # of the order of messages
 _KEPT = 2  # chunks whose messages are kept
 TYPES = frozenset({*RAW, *COMPRESSED, *PACKETS})
 _DEPTH = "/compressedDepth"  # end of topics whose pictures are depth behind a header
@@ -52,14 +52,14 @@ class _Bag(Protocol):
 
 @dataclass(frozen=True)
 class _Index:
-    """Where the messages of a topic are, in the order of their log times."""
+    """The places of the messages of a topic, in the order of their log times."""
 
     times: Any  # int64 [n]
     stamps: Any  # int64 [n]: stamps of headers; 0 without
     keys: Any  # bool [n]: keyframes of a video
     file: Any  # int64 [n]: number of the file
     chunk: Any  # int64 [n]: number of the chunk in it; -1: the file has none
-    number: Any  # int64 [n]: number of the message among those of the topic in the chunk or file
+    number: Any  # int64 [n]: number of the message in the chunk or file, counting the topic only
 
 
 class RosFrames(FrameSource):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Place = Union[str, "os.PathLike[str]"]
 
-_VERSION = 1  # of which frame belongs to which row
+_VERSION = 1  # of the order of frames
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
 

@@ -1,4 +1,4 @@
-"""What all sources of frames require of a call of ``read``."""
+"""Checks of the arguments of ``read`` that all sources of frames have in common."""
 
 from __future__ import annotations
 

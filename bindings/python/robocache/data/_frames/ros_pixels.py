@@ -43,7 +43,7 @@ def pixels_of(picture: Any, convert: str | None = None) -> Any:
     Raises
     ------
     ValueError
-        The encoding is not one of these, or the data do not fit it. The text continues a sentence
+        The encoding is unknown, or the data are too few. The text continues a sentence
         that begins with the message.
     """
     import numpy as np
@@ -55,7 +55,12 @@ def pixels_of(picture: Any, convert: str | None = None) -> Any:
         size, order = _PLAIN.get(encoding) or _ALPHA[encoding]
         rows = _rows(picture, picture.height, picture.width * size)
         pixels = rows.reshape(picture.height, picture.width, size)
-        return np.ascontiguousarray(pixels[..., list(order)])
+        if order == tuple(range(size)):
+            return np.ascontiguousarray(pixels)
+        made = np.empty((picture.height, picture.width, len(order)), np.uint8)
+        for channel, place in enumerate(order):  # a tenth of the time of one index for all
+            made[..., channel] = pixels[..., place]
+        return made
     if encoding in _PACKED:
         if picture.width % 2:
             raise ValueError(f"has {picture.width} columns of {encoding}, expected an even number")

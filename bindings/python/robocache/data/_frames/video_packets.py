@@ -96,7 +96,7 @@ class PacketVideo:
         self._av = needed("av", "video", "packets of a video")
         self._codec: Any = None
         self._next = 0  # the packet that comes next
-        self._frames: dict[int, Any] = {}  # decoded frames that were not asked for yet
+        self._frames: dict[int, Any] = {}  # decoded frames that were not requested yet
         self._rgb: Rgb | None = None
 
     @staticmethod

@@ -45,7 +45,7 @@ class Place:
 class Hdf5Rows(StoredRows):
     """The rows of one array per episode, which the process for HDF5 reads.
 
-    Rows in packed chunks are read in whole chunks, of which the last one is kept.
+    Rows in packed chunks are read in whole chunks. The last chunk is kept.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Found:
 
 
 def may_be_encoded(shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether rows may be files of PNG or JPEG: bytes with zeros behind them, or strings."""
+    """Whether rows may be files of PNG or JPEG: bytes that zeros follow, or strings."""
     if dtype.kind == "S":
         return len(shape) == 1 and dtype.itemsize >= _LEAST_FILE
     return len(shape) == 2 and dtype.name == "uint8" and shape[1] >= _LEAST_FILE
@@ -256,7 +256,7 @@ def _is_encoded(rows: Hdf5Rows) -> bool:
 
 
 class RowFiles(Files):
-    """PNG and JPEG files in the rows of arrays, with zeros behind them, as ALOHA writes them."""
+    """PNG and JPEG files in the rows of arrays, padded with zeros, as ALOHA writes them."""
 
     def __init__(self, rows: Hdf5Rows) -> None:
         self.rows = rows

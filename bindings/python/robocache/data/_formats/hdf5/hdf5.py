@@ -71,8 +71,8 @@ FORMATS = (
         title="HDF5 of ALOHA",
         files="*.hdf5, *.h5, a folder with one file per episode",
         reads="Episodes, one per file, with one track per array that has a row per step, such as "
-        "action and observations/qpos. Arrays of pictures, and of JPEG or PNG files with zeros "
-        "behind them, are cameras. Times are timestamp, timestamps or time, or come from rate=.",
+        "action and observations/qpos. Arrays of pictures, and of JPEG or PNG files padded "
+        "with zeros, are cameras. Times are timestamp, timestamps or time, or come from rate=.",
         refuses=_REFUSED,
         package="h5py",
         extra="hdf5",
@@ -193,7 +193,7 @@ def open(path: str, options: Options) -> Episodes:
         notes.left_out.pop(name, None)
         if camera.fault is not None:
             notes.left_out[name] = f"pictures: {camera.fault}"
-        elif isinstance(camera, ImageFrames):  # files of PNG or JPEG, whose bytes are no channels
+        elif isinstance(camera, ImageFrames):  # files of PNG or JPEG, whose bytes are not channels
             for demo in demos:
                 demo.arrays.pop(name, None)
     infos = _tracks_of(demos, notes)

@@ -58,7 +58,7 @@ class Store:
         return chunks
 
     def require_chunk(self, name: str, array: Any) -> Chunks:
-        """Return the chunks of an array of which only some rows are read at a time.
+        """Return the chunks of an array that is read some rows at a time.
 
         Raises
         ------

@@ -20,7 +20,7 @@ from .metadata import require_harmless
 from .store import files_of, group_of
 
 _AT_ONCE = 8 << 20  # bytes of small chunks that are read at once
-_KEPT = 32 << 20  # bytes of rows that are kept: those of the last chunk, and of some before it
+_KEPT = 32 << 20  # bytes of rows that are kept, of the last chunks
 
 
 class ZarrRows(StoredRows):
@@ -130,14 +130,14 @@ class ZarrRows(StoredRows):
         self._checked.add(first)
 
     def _note(self, key: str) -> None:
-        """Warn of the first missing chunk: Zarr need not store those of only the fill value."""
+        """Warn of the first missing chunk: Zarr need not store a chunk of only the fill value."""
         if self._warned:
             return
         self._warned = True
         warnings.warn(
-            f"{self.path}: {key} is missing, or lacks a chunk: its frames, and those of other such "
-            f"files, are read as {self._array.fill_value}, as Zarr defines it (frames of one color "
-            "need no chunk)",
+            f"{self.path}: {key} is missing, or lacks a chunk: its frames, and frames of other "
+            f"missing files, are read as {self._array.fill_value}, as Zarr defines it (frames of "
+            "one color need no chunk)",
             stacklevel=2,
         )
 
