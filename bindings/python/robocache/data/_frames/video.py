@@ -30,8 +30,9 @@ class VideoFrames(FrameSource):
     """The frames of a camera in video files, decoded by PyAV (FFmpeg).
 
     Row r of an episode has the frame that is nearest to begin + r/fps, the earlier one of two that
-    are equally near. Times are integers and fractions, so no rounding chooses another frame. The
-    times in a file count from its first frame. An episode has consecutive frames, one per row.
+    are equally near. Times are integers and fractions, so no rounding chooses another frame. An
+    episode has consecutive frames, one per row. Edit lists of a file are applied; then it begins at
+    zero. Only a file that is one episode may begin later: its times count from its first frame.
 
     Decoding begins at the last keyframe from which the frame is right. Frames are converted to RGB
     by libswscale, with the matrix and the range of the file (BT.601 and limited if it names none),
@@ -255,10 +256,8 @@ class VideoFrames(FrameSource):
     def _find_frames(self, episode: int) -> NDArray[np.int64]:
         path, begin = self.video_of(episode)
         index, length = self._index(path), int(self.lengths[episode])
-        if self.whole and len(index.pts) != length:
-            text = f"has {len(index.pts)} frames, expected {length}: one for each row"
-            raise FormatError(path, self.label(episode), text)
-        return frames_at(index, begin, self.rate, length, self.tolerance, self.label(episode))
+        label = self.label(episode)
+        return frames_at(index, begin, self.rate, length, self.tolerance, label, self.whole)
 
 
 def _kept(

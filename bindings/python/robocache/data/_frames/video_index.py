@@ -68,9 +68,10 @@ class VideoIndex:
         """
         with opened(path) as container:
             stream = stream_of(path, container)
+            time_base = stream.time_base  # a closed file has no streams
             packets = _packets(path, container, stream)
             head = _head(path, container, stream)
-        return cls(path, stream.time_base, **packets, **head)
+        return cls(path, time_base, **packets, **head)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -181,7 +182,9 @@ def _packets(path: str, container: Any, stream: Any) -> dict[str, Any]:
             shown.append(not packet.is_discard)
     except av.error.FFmpegError as error:
         raise_shortage(path)
-        raise FormatError(path, f"packet {len(times)}", f"cannot be read: {error}") from None
+        raise FormatError(
+            path, f"packet {len(times)}", f"cannot be read: {error.strerror}"
+        ) from None
     expected = _stated(container, stream)
     if len(times) < expected:
         text = f"has {len(times)} frames, but its header states {expected}: it is truncated"
@@ -232,7 +235,7 @@ def _head(path: str, container: Any, stream: Any) -> dict[str, Any]:
         frame = next(container.decode(stream), None)
     except av.error.FFmpegError as error:
         raise_shortage(path)
-        raise FormatError(path, "frame 0", f"cannot be decoded: {error}") from None
+        raise FormatError(path, "frame 0", f"cannot be decoded: {error.strerror}") from None
     if frame is None:
         raise FormatError(path, "frame 0", "cannot be decoded")
     pixels = frame.format.name

@@ -47,9 +47,17 @@ def rounded(begin: float, rate: Fraction) -> Fraction:
 
 
 def frames_at(
-    index: VideoIndex, begin: float, rate: Fraction, length: int, tolerance: Fraction, label: str
+    index: VideoIndex,
+    begin: float,
+    rate: Fraction,
+    length: int,
+    tolerance: Fraction,
+    label: str,
+    whole: bool = False,
 ) -> NDArray[np.int64]:
     """Return the frame of each row of an episode: places in the index, int64 [length].
+
+    ``whole``: the file is the episode, and has as many frames as it has rows.
 
     Raises
     ------
@@ -58,7 +66,15 @@ def frames_at(
     """
     import numpy as np
 
-    _require_one_start(index, begin, tolerance, label)
+    if whole and len(index.pts) != length:
+        text = f"has {len(index.pts)} frames, expected {length}: one for each row"
+        raise FormatError(index.path, label, text)
+    start = int(index.pts[0]) * index.time_base
+    if abs(start) > tolerance and not whole:
+        text = f"begins at {float(start):.6f} s, so that the times of episodes in it may count "
+        text += "from there or from zero; write it so that it begins at zero: "
+        text += "ffmpeg -i OLD -c copy -avoid_negative_ts make_zero NEW"
+        raise FormatError(index.path, label, text)
     # Row r is at (first + r step)/divisor units of the file's time base.
     first = rounded(begin, rate) / index.time_base + int(index.pts[0])
     step = 1 / (rate * index.time_base)
@@ -85,16 +101,6 @@ def frames_at(
         text += "are consecutive, one for each row"
         raise FormatError(index.path, f"{label}, rows {row} and {row + 1}", text)
     return places
-
-
-def _require_one_start(index: VideoIndex, begin: float, tolerance: Fraction, label: str) -> None:
-    """Refuse a file that begins late, if the episode's begin may count from it or from zero."""
-    start = int(index.pts[0]) * index.time_base
-    if abs(start) > tolerance and Fraction(begin) > tolerance:
-        text = f"begins at {float(start):.6f} s, so the begin of the episode, {begin:.6f} s, may "
-        text += "count from there or from zero; write the file so that it begins at zero: "
-        text += "ffmpeg -i OLD -c copy -avoid_negative_ts make_zero NEW"
-        raise FormatError(index.path, label, text)
 
 
 def _too_far(

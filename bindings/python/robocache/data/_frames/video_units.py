@@ -82,8 +82,8 @@ def is_start(codec: str, packet: bytes, prefix: int) -> bool:
     """Whether decoding may begin at a packet that the container marks as a keyframe.
 
     For H.264 it holds an IDR picture, or a recovery point from which every frame that is shown
-    later is right at once; for HEVC a picture that begins a sequence (IRAP). Other decoders refuse
-    frames whose references are missing.
+    later is right at once; for HEVC a picture that begins a sequence (IRAP); for MPEG-1, 2 and 4 an
+    I picture. Decoders of AV1 and VP9 refuse frames whose references are missing.
     """
     if codec == "h264":
         for unit in _units(packet, prefix):
@@ -93,6 +93,12 @@ def is_start(codec: str, packet: bytes, prefix: int) -> bool:
         return False
     if codec == "hevc":
         return any(_BLA <= unit[0] >> 1 & 63 <= _LAST_IRAP for unit in _units(packet, prefix))
+    if codec == "mpeg4":  # the kind of the picture follows its start code
+        at = packet.find(b"\0\0\1\xb6")
+        return 0 <= at < len(packet) - 4 and packet[at + 4] >> 6 == 0
+    if codec in ("mpeg1video", "mpeg2video"):
+        at = packet.find(b"\0\0\1\0")
+        return 0 <= at < len(packet) - 5 and packet[at + 5] >> 3 & 7 == 1
     return True
 
 
