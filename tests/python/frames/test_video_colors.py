@@ -77,7 +77,10 @@ def test_the_matrix_and_the_range_of_the_file(tmp_path, matrix, full):
     planes = write(path, matrix, full)
     for own, image in zip(planes, read(path)):
         expected = formula(own, matrix or "BT.601", bool(full))
-        assert np.abs(image - expected).max() <= 2.0, (matrix, full)
+        # libswscale computes with few bits, and cuts off: PyAV's own frames are as far away
+        assert np.abs(image - expected).max() <= (2.0 if full else 3.6), (matrix, full)
+        for other in WEIGHTS.keys() - {matrix or "BT.601"}:
+            assert np.abs(image - formula(own, other, bool(full))).max() > 10
 
 
 CHILD = """
