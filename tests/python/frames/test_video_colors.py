@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from robocache.data._frames import video_rgb
 from robocache.data._frames.video import VideoFrames
 
 av = pytest.importorskip("av")
@@ -98,6 +99,16 @@ for path in sys.argv[1:]:
     frames.read(0, np.arange(2), out)
     print(hashlib.sha256(out.tobytes()).hexdigest())
 """
+
+
+def test_the_short_way_gives_the_same_bytes(tmp_path, monkeypatch):
+    for size in ((66, 130), (66, 131), (480, 640)):
+        path = tmp_path / "a.mkv"
+        write(path, "BT.709", False, size=size)
+        short = read(path)
+        monkeypatch.setattr(video_rgb, "_short_way_is_exact", lambda *_: False)
+        assert (read(path) == short).all(), size
+        monkeypatch.undo()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds libavutil in /proc")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._errors import FormatError, needed, raise_shortage
-from .._formats.pixels import Converter
-from .video_index import matrix_of, opened, require_progressive, stream_of
+from .video_index import opened, stream_of
+from .video_rgb import RgbWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from .video_index import VideoIndex
 
 _SEEK = 6  # frames that decode in about the time of a seek
-_EXACT = 1 << 18 | 1 << 19  # ACCURATE_RND and BITEXACT of libswscale
-_POINT, _BILINEAR = 16, 2  # its filters
-_FILTERS = {"yuv420p": _POINT, "yuvj420p": _POINT, "yuv422p": _POINT, "yuvj422p": _POINT}
-_MATRICES = {"BT.709": 1, "FCC": 4, "BT.601": 5, "SMPTE 240M": 7, "BT.2020": 9}
 _UNKNOWN = -(1 << 63)  # a time of decoding
 _BEGIN = -(1 << 40)  # a time before every file
 _INTRA = 1  # kind of a picture that needs no other one
@@ -48,7 +44,7 @@ class VideoDecoder:
             context.thread_count = threads
         if context.name in _RECOVERS:
             context.options = {"err_detect": "crccheck+explode"}
-        self._rgb = _Rgb(self._av, index)
+        self._rgb = RgbWriter(index)
         self._frames: Iterator[Any] = iter(())
         self._at = -1  # the frame that was decoded last
         self._last: Any = None
@@ -193,37 +189,3 @@ class VideoDecoder:
 
 class _NotFound(Exception):
     """A frame does not come out of the decoder."""
-
-
-class _Rgb:
-    """Converts decoded frames to RGB bytes."""
-
-    def __init__(self, av: Any, index: VideoIndex) -> None:
-        self._index = index
-        self._converter = Converter(av)
-        filters = _FILTERS if index.size[0] % 2 == 0 else {}
-        self._options: dict[str, Any] = {
-            "format": "rgb24",
-            "interpolation": filters.get(index.pixels, _BILINEAR) | _EXACT,
-            "src_color_range": 2 if index.full_range else 1,
-        }
-        if index.matrix != "RGB":
-            self._options["src_colorspace"] = _MATRICES[index.matrix]
-
-    def write(self, frame: Any, out: NDArray[np.uint8]) -> None:
-        import numpy as np
-
-        index = self._index
-        require_progressive(index.path, frame)
-        for what, found, expected in (
-            ("size", (frame.height, frame.width), index.size),
-            ("pixel format", frame.format.name, index.pixels),
-            ("color matrix", matrix_of(frame), index.matrix),
-        ):
-            if found != expected:
-                text = f"changes its {what} from {expected} to {found}; encode it again with one"
-                raise FormatError(index.path, "", text)
-        plane = self._converter.converted(frame, **self._options).planes[0]
-        height, width = index.size
-        rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:height, : 3 * width]
-        np.copyto(out.reshape(height, 3 * width), rows)
