@@ -274,6 +274,38 @@ def test_a_packet_that_is_missing(tmp_path):
             read(source(changed, 60))
 
 
+@pytest.mark.parametrize("name", ["h264", "h264-open", "hevc-open"])
+def test_a_reference_that_is_missing_while_the_times_have_no_gap(tmp_path, name):
+    """The decoder would show other frames in its place; no frame may be wrong."""
+    path = write(tmp_path, name)
+    wrong = 0
+    for at in range(20, 32):
+
+        def closed(packets, at=at):
+            pts, dts = sorted(each.pts for each in packets), [each.dts for each in packets]
+            del packets[at]
+            ranks = {time: i for i, time in enumerate(sorted(each.pts for each in packets))}
+            for i, packet in enumerate(packets):
+                packet.pts, packet.dts = pts[ranks[packet.pts]], dts[i]
+            return packets
+
+        changed = videos.remux(path, tmp_path / "closed.mp4", closed)
+        left = [number for number in range(60) if number != _shown_at(path, at)]
+        frames = source(changed, 59)
+        for row in range(59):
+            try:
+                assert numbers(frames, rows=[row]) == [left[row]]
+            except FormatError as error:
+                assert error.path == changed and f"row {row}" in str(error)
+                wrong += 1
+    assert 20 < wrong < 300
+
+
+def _shown_at(path, packet):
+    index = VideoIndex.read(path)
+    return int(np.flatnonzero(index.order == packet)[0])
+
+
 @pytest.mark.parametrize("name", ["h264", "hevc-open", "mpeg4"])
 def test_packets_in_another_order(tmp_path, name):
     def swapped(packets):

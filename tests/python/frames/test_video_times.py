@@ -18,7 +18,20 @@ def index_of(pts, time_base):
     none = np.zeros(0, np.int64)
     order = np.arange(len(pts), dtype=np.int32)
     return VideoIndex(
-        "a.mp4", time_base, pts, order, order[:1], pts[:1], none, (2, 2), 0, "", "", False, ""
+        "a.mp4",
+        time_base,
+        pts,
+        order,
+        order[:1],
+        pts[:1],
+        none,
+        order[:0],
+        (2, 2),
+        0,
+        "",
+        "",
+        False,
+        "",
     )
 
 

@@ -63,6 +63,9 @@ class VideoDecoder:
         if place == self._at:
             return self._last
         start = self.index.start_before(place)
+        if start >= 0 and self.index.has_gap(start, place):
+            text = "cannot be decoded: a picture that it needs is missing in the file"
+            raise FormatError(self.index.path, self._name(place), text)
         if self._continues(place, start):
             try:
                 return self._next(place)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import FormatError, needed, raise_shortage
 from .._file_access import require_regular
-from .video_units import is_cut_off, is_start, length_size
+from .h264_numbers import FrameNumbers
+from .video_units import is_cut_off, is_start, length_size, units
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,7 @@ class VideoIndex:
     starts: NDArray[np.int32]  #: the places of packets at which decoding may begin, ascending
     start_pts: NDArray[np.int64]  #: their times
     start_dts: NDArray[np.int64]  #: their times of decoding, or -2**63
+    gaps: NDArray[np.int32]  #: the places of packets before which a picture is missing
     size: tuple[int, int]  #: height and width of the frames as they are stored
     rotation: int  #: counter-clockwise degrees by which a player turns the frames: 0, 90, 180, 270
     pixels: str  #: the pixel format, such as "yuv420p"
@@ -92,6 +94,13 @@ class VideoIndex:
             last -= 1
         return last
 
+    def has_gap(self, start: int, frame: int) -> bool:
+        """Whether pictures are missing between a start and a frame that is decoded from it."""
+        import numpy as np
+
+        between = np.searchsorted(self.gaps, [self.starts[start], self.order[frame]], "right")
+        return bool(between[0] < between[1])
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the content as arrays, from which :meth:`from_arrays` makes it again."""
         import numpy as np
@@ -119,7 +128,7 @@ class VideoIndex:
         return cls(path, **own, **head)
 
 
-_ARRAYS = ("pts", "order", "starts", "start_pts", "start_dts")
+_ARRAYS = ("pts", "order", "starts", "start_pts", "start_dts", "gaps")
 
 
 def opened(path: str) -> Any:
@@ -162,8 +171,10 @@ def _packets(path: str, container: Any, stream: Any) -> dict[str, Any]:
     times: list[int] = []
     shown: list[bool] = []
     starts: list[tuple[int, int, int]] = []
+    gaps: list[int] = []
     codec = stream.codec_context.codec.canonical_name
     prefix = length_size(codec, stream.codec_context.extradata)
+    h264 = FrameNumbers(stream.codec_context.extradata, prefix) if codec == "h264" else None
     av = needed("av", "video", "a video")
     try:
         for packet in container.demux(stream):
@@ -178,6 +189,8 @@ def _packets(path: str, container: Any, stream: Any) -> dict[str, Any]:
             if packet.is_keyframe and is_start(codec, bytes(packet), prefix):
                 dts = _NONE if packet.dts is None else packet.dts
                 starts.append((len(times), packet.pts, dts))
+            if h264 is not None and h264.is_gap(units(bytes(packet), prefix)):
+                gaps.append(len(times))
             times.append(packet.pts)
             shown.append(not packet.is_discard)
     except av.error.FFmpegError as error:
@@ -207,6 +220,7 @@ def _packets(path: str, container: Any, stream: Any) -> dict[str, Any]:
         "starts": np.array(columns[0], np.int32),
         "start_pts": np.array(columns[1], np.int64),
         "start_dts": np.array(columns[2], np.int64),
+        "gaps": np.array(gaps, np.int32),
     }
 
 

@@ -86,13 +86,13 @@ def is_start(codec: str, packet: bytes, prefix: int) -> bool:
     I picture. Decoders of AV1 and VP9 refuse frames whose references are missing.
     """
     if codec == "h264":
-        for unit in _units(packet, prefix):
+        for unit in units(packet, prefix):
             kind = unit[0] & 31
             if kind == _IDR or (kind == _SEI and _recovers_at_once(unit)):
                 return True
         return False
     if codec == "hevc":
-        return any(_BLA <= unit[0] >> 1 & 63 <= _LAST_IRAP for unit in _units(packet, prefix))
+        return any(_BLA <= unit[0] >> 1 & 63 <= _LAST_IRAP for unit in units(packet, prefix))
     if codec == "mpeg4":  # the kind of the picture follows its start code
         at = packet.find(b"\0\0\1\xb6")
         return 0 <= at < len(packet) - 4 and packet[at + 4] >> 6 == 0
@@ -102,7 +102,7 @@ def is_start(codec: str, packet: bytes, prefix: int) -> bool:
     return True
 
 
-def _units(packet: bytes, prefix: int) -> Iterator[bytes]:
+def units(packet: bytes, prefix: int) -> Iterator[bytes]:
     """Yield the units (NAL) of a packet."""
     at = 0
     if prefix:
