@@ -234,7 +234,7 @@ def test_a_video_that_is_too_short(tmp_path):
     folder = camera_sets.with_video(tmp_path / "set", camera_sets.frames(8), count=2, rows=5)
     old = (folder / STATS).read_bytes()
     text = run("stats", "--fix", folder, "--images", "all", code=1)
-    assert "file-000.mp4: 0.800 s: ends before 2 of the 10 frames" in text
+    assert "file-000.mp4: episode 1, row 3: has no frame at 0.800000 s" in text
     assert (folder / STATS).read_bytes() == old
 
 
@@ -242,7 +242,7 @@ def test_damaged_pictures_and_videos_are_named(tmp_path):
     folder = camera_sets.with_video(tmp_path / "video", camera_sets.frames(10), count=2, rows=5)
     (folder / "videos" / camera_sets.NAME / "chunk-000/file-000.mp4").write_bytes(b"no video" * 99)
     text = run("stats", folder, "--images", "all", code=1)
-    assert "file-000.mp4: cannot be decoded" in text
+    assert "file-000.mp4: is not a video that can be opened" in text
 
 
 # ---- files next to a data set-------------------------------------------------------------------

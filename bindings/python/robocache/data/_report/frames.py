@@ -21,7 +21,6 @@ from .facts import Facts
 _FRAMES = 8  # per camera
 _CAMERAS = 4
 _HIGH = 120  # pixels
-_MOST_SECONDS = 120  # of a video that is decoded up to the last frame
 
 
 def strips(source: Any, episode: int) -> str:
@@ -118,13 +117,6 @@ def _strip(data_set: DataSet, camera: Any, place: int, episode: int) -> str:
     length = int(plan.lengths[place])
     if length == 0:
         return ""
-    if camera.is_video and info.is_v3 and info.fps and camera.name in plan.videos:
-        begin = float(plan.videos[camera.name][2][place])
-        if begin + length / info.fps > _MOST_SECONDS:  # decoding begins at the begin of the file
-            length = max(1, int((_MOST_SECONDS - begin) * info.fps))
-            if begin > _MOST_SECONDS:
-                text = f"{camera.name}: the episode begins {begin:.0f} s into its video"
-                return f'<p class="soft">{_text(text)}; its frames are not decoded</p>'
     wanted = {place: spread(length).tolist()}
     figures = []
     for _, row, pixels in frames_of(info, plan, camera, wanted, data_set.options):
