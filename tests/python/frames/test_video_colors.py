@@ -137,7 +137,7 @@ def test_processors_without_simd_give_the_same_bytes(tmp_path):
 def test_chroma_is_repeated_as_in_pyav(tmp_path):
     """So frames differ from those of LeRobot only by rounding."""
     path = tmp_path / "a.mkv"
-    write(path, "BT.709", False, size=(480, 640))
+    write(path, "BT.601", False, size=(480, 640))
     with av.open(str(path)) as file:
         plain = next(file.decode(video=0)).to_ndarray(format="rgb24")
     difference = np.abs(plain.astype(int) - read(path)[0])

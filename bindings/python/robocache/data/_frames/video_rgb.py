@@ -68,6 +68,9 @@ def _steps(
         "format": "argb" if short else "rgb24",
         "interpolation": filter_ if short else filter_ | _EXACT,
         "src_color_range": 2 if full_range else 1,
+        # RGB has none of these; PyAV 14 ignores those of the source if they are the same
+        "dst_colorspace": _MATRICES["BT.601"],
+        "dst_color_range": 1,
     }
     if matrix != "RGB":
         first["src_colorspace"] = _MATRICES[matrix]
