@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,6 +25,7 @@ _Key = TypeVar("_Key")
 _Made = TypeVar("_Made")
 _OPEN = 4  # files that are kept open
 _INDEXES = 64  # files whose index is kept
+_AHEAD = 4  # frames that are decoded and wait for their conversion
 _EPISODES = 16  # episodes whose frames are kept, as places in the index
 
 
@@ -56,8 +59,8 @@ class VideoFrames(FrameSource):
     rotate
         Turn frames as the file says, by multiples of 90 degrees; False refuses such files.
     threads
-        Threads that decode a file; ``"auto"``: one per processor, for reading in sequence. The
-        bytes are the same.
+        Threads that decode a file; ``"auto"``: one per processor, and one that converts, for
+        reading in sequence. The bytes are the same.
     whole
         Whether each file is one episode; then it has as many frames as the episode has rows.
 
@@ -203,19 +206,23 @@ class VideoFrames(FrameSource):
             text = f"has frames of {width} x {height} pixels, expected {out.shape[2]} x "
             text += f"{out.shape[1]}: all episodes of a camera have one size"
             raise FormatError(path, self.label(episode), text)
-        turns = decoder.index.rotation // 90
-        for i, place in enumerate(places.tolist()):
-            try:
-                if turns:
-                    stored = np.empty((*decoder.index.size, 3), np.uint8)
-                    decoder.read(place, stored)
-                    out[i] = np.rot90(stored, turns)
-                else:
-                    decoder.read(place, out[i])
-            except FormatError as error:
-                where = f"{self.label(episode)}, row {rows[i]}"
-                text = f"{error.place}: {error.reason}" if error.place else error.reason
-                raise FormatError(path, where, text) from None
+        label = self.label(episode)
+        wanted = zip(rows.tolist(), places.tolist(), out)
+        if self.threads != "auto" or len(rows) == 1:
+            for row, place, image in wanted:
+                with _named(path, f"{label}, row {row}"):
+                    _write(decoder, decoder.frame(place), image)
+            return
+        waiting: deque[Any] = deque()
+        with ThreadPoolExecutor(1) as other:  # converts frames while the next ones are decoded
+            for row, place, image in wanted:
+                with _named(path, f"{label}, row {row}"):
+                    frame = decoder.frame(place)
+                waiting.append(other.submit(_write, decoder, frame, image))
+                if len(waiting) > _AHEAD:
+                    waiting.popleft().result()
+            for each in waiting:
+                each.result()
 
     def close(self) -> None:
         for decoder in self._decoders.values():
@@ -258,6 +265,29 @@ class VideoFrames(FrameSource):
         index, length = self._index(path), int(self.lengths[episode])
         label = self.label(episode)
         return frames_at(index, begin, self.rate, length, self.tolerance, label, self.whole)
+
+
+def _write(decoder: VideoDecoder, frame: Any, out: NDArray[np.uint8]) -> None:
+    """Write a frame as RGB, turned as the file says."""
+    import numpy as np
+
+    turns = decoder.index.rotation // 90
+    if turns:
+        stored = np.empty((*decoder.index.size, 3), np.uint8)
+        decoder.rgb.write(frame, stored)
+        out[...] = np.rot90(stored, turns)
+    else:
+        decoder.rgb.write(frame, out)
+
+
+@contextmanager
+def _named(path: str, place: str) -> Iterator[None]:
+    """Add the episode and the row to errors about a frame."""
+    try:
+        yield
+    except FormatError as error:
+        text = f"{error.place}: {error.reason}" if error.place else error.reason
+        raise FormatError(path, place, text) from None
 
 
 def _kept(

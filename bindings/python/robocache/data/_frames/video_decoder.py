@@ -10,21 +10,14 @@ from .video_index import opened, stream_of
 from .video_rgb import RgbWriter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from .video_index import VideoIndex
 
 _SEEK = 6  # frames that decode in about the time of a seek
 _UNKNOWN = -(1 << 63)  # a time of decoding
 _BEGIN = -(1 << 40)  # a time before every file
 _INTRA = 1  # kind of a picture that needs no other one
-_RECOVERS = {
-    "hevc",
-    "mpeg4",
-    "vp9",
-    "vp8",
-}  # decoders that show a damaged frame, unless told not to
+# Decoders that show a damaged frame, unless they are told not to; H.264 marks such frames.
+_CONCEALS = {"hevc", "mpeg4", "vp9", "vp8"}
 
 
 class VideoDecoder:
@@ -42,9 +35,9 @@ class VideoDecoder:
         else:
             self._stream.thread_type = "AUTO" if threads > 1 else "NONE"
             context.thread_count = threads
-        if context.name in _RECOVERS:
+        if context.name in _CONCEALS:
             context.options = {"err_detect": "crccheck+explode"}
-        self._rgb = RgbWriter(index)
+        self.rgb = RgbWriter(index)
         self._frames: Iterator[Any] = iter(())
         self._at = -1  # the frame that was decoded last
         self._last: Any = None
@@ -55,11 +48,14 @@ class VideoDecoder:
         self._at = -1
         self._container.close()
 
-    def read(self, place: int, out: NDArray[np.uint8]) -> None:
-        """Write the frame at a place of the index to ``out``, uint8 [H,W,3]."""
-        self._rgb.write(self._frame(place), out)
+    def frame(self, place: int) -> Any:
+        """Decode the frame at a place of the index.
 
-    def _frame(self, place: int) -> Any:
+        Raises
+        ------
+        FormatError
+            It, or a frame that it needs, is missing or damaged.
+        """
         if place == self._at:
             return self._last
         start = self.index.start_before(place)
