@@ -9,7 +9,7 @@ import pytest
 
 import numbered_videos as videos
 from robocache.data import FormatError
-from robocache.data._frames import video_decoder
+from robocache.data._frames import video_decoder, video_index
 from robocache.data._frames.video import VideoFrames
 from robocache.data._frames.video_index import VideoIndex
 
@@ -349,6 +349,32 @@ def test_equal_times(tmp_path):
         read(source(path, 10))
 
 
+def test_times_that_are_missing(tmp_path, monkeypatch):
+    """FFmpeg finds times where containers have none; a broken one may still give such packets."""
+    path = write(tmp_path)
+    own = video_index.opened
+
+    class Container:
+        def __init__(self, path):
+            self.real = own(path)
+
+        def demux(self, stream):
+            for i, packet in enumerate(self.real.demux(stream)):
+                if i == 7:
+                    packet.pts = None
+                yield packet
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
+
+        __enter__ = lambda self: self
+        __exit__ = lambda self, *_: self.real.close()
+
+    monkeypatch.setattr(video_index, "opened", Container)
+    with pytest.raises(FormatError, match=r"h264\.mp4: packet 7: has no presentation time"):
+        read(source(path, 60))
+
+
 def test_files_that_are_no_video(tmp_path):
     sound = tmp_path / "sound.mp4"
     with av.open(str(sound), "w") as file:
@@ -450,6 +476,24 @@ def test_pickles_hold_paths(tmp_path):
     content = pickle.dumps(frames)
     assert len(content) < 2000
     assert (read(pickle.loads(content)) == before).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+@pytest.mark.parametrize("threads", [1, "auto"])
+def test_a_forked_process_opens_the_files_again(tmp_path, threads):
+    path = write(tmp_path, "h264-open")
+    frames = source(path, 60, threads=threads)
+    assert numbers(frames, rows=range(10)) == list(range(10))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if numbers(frames, rows=range(10, 40)) == list(range(10, 40)) else 2
+            frames.close()
+        finally:
+            os._exit(code)
+    assert numbers(frames, rows=range(10, 50)) == list(range(10, 50))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_creating_a_source_opens_nothing(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import functools
+import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -92,6 +94,7 @@ class VideoFrames(FrameSource):
         self._begin()
 
     def _begin(self) -> None:
+        self._process = os.getpid()
         #: Makes the index of a file; a store of indexes can take its place.
         self.index_of: Callable[[str], VideoIndex] = VideoIndex.read
         self._decoders: OrderedDict[str, VideoDecoder] = OrderedDict()
@@ -225,6 +228,7 @@ class VideoFrames(FrameSource):
                 each.result()
 
     def close(self) -> None:
+        self._leave_to_parent()
         for decoder in self._decoders.values():
             decoder.close()
         self._decoders.clear()
@@ -241,6 +245,17 @@ class VideoFrames(FrameSource):
 
     # ---- what is kept of files and episodes -----------------------------------------------------
 
+    def _leave_to_parent(self) -> None:
+        """After a fork, forget the open files: the parent moves their offsets.
+
+        They are never freed here, since threads that they would wait for are in the parent.
+        """
+        if self._process != os.getpid():
+            for decoder in self._decoders.values():
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(decoder))
+            self._decoders.clear()
+            self._process = os.getpid()
+
     def _shape_of(self, index: VideoIndex) -> tuple[int, int]:
         if index.rotation and not self.rotate:
             text = f"is to be turned by {index.rotation} degrees for display; rotate=True turns it"
@@ -251,6 +266,7 @@ class VideoFrames(FrameSource):
         return _kept(self._indexes, path, _INDEXES, self.index_of)
 
     def _decoder(self, path: str) -> VideoDecoder:
+        self._leave_to_parent()
         if path not in self._decoders and len(self._decoders) >= _OPEN:
             self._decoders.popitem(last=False)[1].close()
         make = functools.partial(VideoDecoder, self._index(path), self.threads)
