@@ -367,8 +367,11 @@ def test_times_that_are_missing(tmp_path, monkeypatch):
         def __getattr__(self, name):
             return getattr(self.real, name)
 
-        __enter__ = lambda self: self
-        __exit__ = lambda self, *_: self.real.close()
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.real.close()
 
     monkeypatch.setattr(video_index, "opened", Container)
     with pytest.raises(FormatError, match=r"h264\.mp4: packet 7: has no presentation time"):
