@@ -268,8 +268,7 @@ def test_pictures_that_differ(tmp_path):
     text = r'episode 0, row 0: the picture of view has an alpha channel.*convert="RGB"'
     with pytest.raises(FormatError, match=text):
         read(camera, 0)
-    meta = Meta(str(tmp_path / "alpha"), Options(Damage()))
-    converted = LeRobotPictures(meta, "view", convert="RGB")
+    converted = camera.with_options(convert="RGB")
     assert (read(converted, 0)[4] == videos.picture(4)).all()
 
 

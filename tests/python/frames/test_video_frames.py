@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -481,6 +482,27 @@ def test_pickles_hold_paths(tmp_path):
     assert (read(pickle.loads(content)) == before).all()
 
 
+def test_copies_for_threads_share_the_index(tmp_path, monkeypatch):
+    path = write(tmp_path, "h264-open")
+    calls = []
+    own = video_index.VideoIndex.read
+    monkeypatch.setattr(video_index.VideoIndex, "read", lambda p: calls.append(p) or own(p))
+    frames = source(path, 60)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda row: numbers(frames.copy(), rows=[row])[0], range(60)))
+    assert found == list(range(60)) and calls == [path]
+    assert numbers(pickle.loads(pickle.dumps(frames)), rows=[5]) == [5] and len(calls) == 2
+
+
+def test_old_indexes_are_dropped(tmp_path, monkeypatch):
+    monkeypatch.setattr(video_index, "_MOST", 400)
+    paths = [videos.write(tmp_path / f"{i}.mp4", range(i, i + 10)) for i in range(6)]
+    frames = VideoFrames("front", "", [(path, 0.0) for path in paths], np.full(6, 10), 30)
+    for episode in [*range(6), 0, 3, 5]:
+        assert numbers(frames, episode) == list(range(episode, episode + 10))
+    assert len(frames.indexes._kept) == 3
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
 @pytest.mark.parametrize("threads", [1, "auto"])
 def test_a_forked_process_opens_the_files_again(tmp_path, threads):
@@ -528,7 +550,7 @@ def test_an_index_survives_as_arrays(tmp_path):
     for name, value in vars(index).items():
         assert np.array_equal(getattr(again, name), value), name
     frames = source(path, 60)
-    frames.index_of = lambda _: again
+    frames.indexes.read = lambda _: again
     assert numbers(frames) == list(range(60))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from .._errors import FormatError, needed
 from .source import FrameSource
 from .video_decoder import VideoDecoder
-from .video_index import VideoIndex
+from .video_index import VideoIndex, VideoIndexes
 from .video_times import frames_at, rate_of, rounded
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Made = TypeVar("_Made")
 _OPEN = 4  # files that are kept open
-_INDEXES = 64  # files whose index is kept
 _AHEAD = 4  # frames that are decoded and wait for their conversion
 _EPISODES = 16  # episodes whose frames are kept, as places in the index
 
@@ -91,14 +90,12 @@ class VideoFrames(FrameSource):
         self.name, self.path = name, path
         self._videos, self._lengths, self._fps, self._whole = videos, lengths, fps, whole
         self._tolerance, self.rotate, self.threads = tolerance, rotate, threads
+        self.indexes = VideoIndexes()
         self._begin()
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        #: Makes the index of a file; a store of indexes can take its place.
-        self.index_of: Callable[[str], VideoIndex] = VideoIndex.read
         self._decoders: OrderedDict[str, VideoDecoder] = OrderedDict()
-        self._indexes: OrderedDict[str, VideoIndex] = OrderedDict()
         self._places: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._shape: tuple[int, int, int] | None = None
 
@@ -140,7 +137,7 @@ class VideoFrames(FrameSource):
             first = next((e for e in range(len(lengths)) if lengths[e]), None)
             if first is None:
                 raise FormatError(self.path, self.name, "has no frames: all episodes are empty")
-            self._shape = (*self._shape_of(self._index(self.files(first)[0])), 3)
+            self._shape = (*self._shape_of(self.indexes.of(self.files(first)[0])), 3)
         return self._shape
 
     def files(self, episode: int) -> tuple[str, ...]:
@@ -235,7 +232,7 @@ class VideoFrames(FrameSource):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_decoders", "_indexes", "_places", "_shape", "index_of"):
+        for name in ("_decoders", "_places", "_shape"):
             del state[name]
         return state
 
@@ -262,14 +259,11 @@ class VideoFrames(FrameSource):
             raise FormatError(index.path, "", text)
         return index.shape
 
-    def _index(self, path: str) -> VideoIndex:
-        return _kept(self._indexes, path, _INDEXES, self.index_of)
-
     def _decoder(self, path: str) -> VideoDecoder:
         self._leave_to_parent()
         if path not in self._decoders and len(self._decoders) >= _OPEN:
             self._decoders.popitem(last=False)[1].close()
-        make = functools.partial(VideoDecoder, self._index(path), self.threads)
+        make = functools.partial(VideoDecoder, self.indexes.of(path), self.threads)
         return _kept(self._decoders, path, _OPEN, lambda _: make())
 
     def _frames(self, episode: int) -> NDArray[np.int64]:
@@ -278,7 +272,7 @@ class VideoFrames(FrameSource):
 
     def _find_frames(self, episode: int) -> NDArray[np.int64]:
         path, begin = self.video_of(episode)
-        index, length = self._index(path), int(self.lengths[episode])
+        index, length = self.indexes.of(path), int(self.lengths[episode])
         label = self.label(episode)
         return frames_at(index, begin, self.rate, length, self.tolerance, label, self.whole)
 

@@ -6,8 +6,11 @@ It is made by reading all packets once, without decoding more than the first fra
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -128,6 +131,55 @@ class VideoIndex:
         return cls(path, **own, **head)
 
 
+class VideoIndexes:
+    """The indexes of the files that were used last, for sources in several threads.
+
+    A pickle holds none of them.
+    """
+
+    def __init__(self) -> None:
+        #: Makes the index of a file; what keeps indexes can take its place.
+        self.read: Callable[[str], VideoIndex] = VideoIndex.read
+        self._kept: OrderedDict[str, VideoIndex] = OrderedDict()
+        self._size = 0
+        self._unlock()
+
+    def _unlock(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._readers: dict[str, threading.Lock] = {}  # one thread reads a file, others wait
+
+    def of(self, path: str) -> VideoIndex:
+        """Return the index of a file; it is read if it is not kept."""
+        if self._process != os.getpid():  # after a fork, a thread of the parent may hold the locks
+            self._unlock()
+        with self._lock:
+            if path in self._kept:
+                self._kept.move_to_end(path)
+                return self._kept[path]
+            reader = self._readers.setdefault(path, threading.Lock())
+        with reader:
+            with self._lock:
+                if path in self._kept:
+                    return self._kept[path]
+            made = self.read(path)
+            with self._lock:
+                self._kept[path] = made
+                self._size += len(made.pts) + _HEAD
+                while self._size > _MOST and len(self._kept) > 1:
+                    self._size -= len(self._kept.popitem(last=False)[1].pts) + _HEAD
+                self._readers.pop(path, None)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self)
+
+
+_MOST = 8 << 20  # frames in all indexes, of about 20 bytes
+_HEAD = 100  # frames whose size is that of the rest of an index
 _ARRAYS = ("pts", "order", "starts", "start_pts", "start_dts", "gaps")
 
 

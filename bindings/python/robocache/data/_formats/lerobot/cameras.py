@@ -276,6 +276,18 @@ class LeRobotPictures(FrameSource):
     def arithmetic(self) -> Mapping[str, Any]:
         return self._decoder.arithmetic()
 
+    def with_options(
+        self,
+        *,
+        convert: str | None = None,
+        rotate: bool = False,
+        max_age: float | None = None,
+    ) -> FrameSource:
+        super().with_options(max_age=max_age)
+        if convert == self._decoder.convert:
+            return self
+        return LeRobotPictures(self._meta, self.name, convert=convert)
+
     def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
         path, own, column = self._pictures.of(episode)
         for i, row in enumerate(rows.tolist()):
