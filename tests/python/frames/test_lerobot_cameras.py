@@ -14,6 +14,7 @@ import numbered_videos as videos
 import robocache as rbc
 from robocache.data import FormatError
 from robocache.data._errors import Damage
+from robocache.data._formats.lerobot import cameras as lerobot_cameras
 from robocache.data._formats.lerobot.cameras import LeRobotPictures, LeRobotVideo, Meta
 from robocache.data._formats.lerobot.frames import frames_of
 from robocache.data._options import Options
@@ -238,6 +239,38 @@ def test_pictures_in_rows(tmp_path, version, named):
     again = pickle.loads(pickle.dumps(camera))
     assert (read(again, 2) == read(camera, 2)).all()
     assert "libjpeg" in camera.arithmetic()["jpeg"]
+
+
+def test_only_the_row_groups_of_an_episode_are_read(tmp_path, monkeypatch):
+    folder = tmp_path / "set"
+    write_pictures(folder, "v3.0")
+    for file in (folder / "data").rglob("*.parquet"):
+        pq.write_table(pq.read_table(file), file, row_group_size=2)
+    calls = []
+    own = lerobot_cameras.read_rows
+    monkeypatch.setattr(
+        lerobot_cameras, "read_rows", lambda *args: calls.append(own(*args)) or calls[-1]
+    )
+    camera = cameras(folder)["view"]
+    for episode, row, number in ((1, 2, 7), (0, 1, 1), (0, 4, 4), (2, 3, 11)):
+        assert (read(camera, episode, [row])[0] == videos.picture(number)).all()
+    # the first file has rows 0 to 7; shape reads episode 0, and episode 2 is in the next file
+    assert [(begin, len(column)) for begin, column in calls] == [(0, 6), (4, 4), (0, 6), (0, 4)]
+
+
+def test_a_data_file_with_too_few_rows(tmp_path):
+    folder = tmp_path / "set"
+    write_pictures(folder, "v3.0")
+    path = folder / "meta/info.json"
+    info = json.loads(path.read_text())
+    del info["features"]["episode_index"]
+    path.write_text(json.dumps(info))
+    file = folder / "data/chunk-000/file-000.parquet"
+    pq.write_table(pq.read_table(file).slice(0, 7).drop_columns(["episode_index"]), file)
+    camera = cameras(folder)["view"]
+    assert (read(camera, 0, [4])[0] == videos.picture(4)).all()
+    with pytest.raises(FormatError, match=r"file-000\.parquet: episode 1: ends at row 7"):
+        read(camera, 1)
 
 
 def test_jpeg_is_decoded_as_lerobot_decodes_it(tmp_path):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..._errors import FormatError, needed
+from ..._errors import FormatError, needed, reading
 from ..._file_access import Folder
 from ..._frames.picture_decoder import PictureDecoder, shape_of
 from ..._frames.source import FrameSource
 from ..._frames.video import VideoFrames
 from ..._frames.video_times import rate_of
+from ..tables.parquet import read_rows
 from .meta import Feature, Info, Plan, episodes_of, info_of
 from .rows import tables_of
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..._options import Options
+
+
+_FILES = 64  # data files whose episodes are kept, as numbers by row
 
 
 def is_camera(feature: Feature) -> bool:
@@ -172,44 +177,82 @@ def _overlaps(plan: Plan, columns: Any, fps: float) -> dict[int, int]:
 
 
 class Pictures:
-    """The pictures of a camera in the rows of data files; keeps the column of the last file."""
+    """The pictures of a camera in the rows of data files.
+
+    It keeps the row groups that were read last, and the episodes of some files.
+    """
 
     def __init__(self, meta: Meta, name: str) -> None:
         self.meta, self.name = meta, name
-        self._file = -1
-        self._held: tuple[str, Any] | None = None
+        self._numbers: OrderedDict[int, tuple[str, Any]] = OrderedDict()
+        self._held: tuple[int, int, Any] | None = None  # file, its row, the column from there on
 
-    def of(self, episode: int) -> tuple[str, list[int], Any]:
-        """Return the data file of an episode, its rows there, and the column of pictures."""
+    def of(self, episode: int) -> tuple[str, NDArray[np.int64], int, Any]:
+        """Return where the pictures of an episode are.
+
+        Returns
+        -------
+        str
+            The data file.
+        int64 [n]
+            The rows of the episode there.
+        int
+            The row at which the column begins.
+        ChunkedArray
+            The column of pictures.
+        """
         import numpy as np
 
-        info, plan, options = self.meta.info, self.meta.plan, self.meta.options
+        plan = self.meta.plan
         file = int(plan.file_of[episode])
-        if self._held is None or self._file != file:
-            self._held = None
-            tables = tables_of(info, plan, [file], [self.name], ["episode_index"], options)
-            for _, path, table in tables:
-                self._file, self._held = file, (path, table)
-        assert self._held is not None
-        path, table = self._held
-        if isinstance(table, FormatError):
-            raise table
-        if table is None:
-            raise FormatError(path, "", "is missing")
-        if "episode_index" in table.column_names:
-            numbers = table["episode_index"].to_numpy()
-        else:
-            own = np.flatnonzero(plan.file_of == file)
-            numbers = np.repeat(plan.numbers[own], plan.lengths[own])[: len(table)]
-        rows = np.flatnonzero(numbers == plan.numbers[episode])
+        path, numbers = self._episodes_of(file)
+        rows: NDArray[np.int64] = np.flatnonzero(numbers == plan.numbers[episode])
         if len(rows) != plan.lengths[episode]:
             text = f"has {len(rows)} rows, expected {plan.lengths[episode]}"
             raise FormatError(path, self.meta.label(episode), text)
-        return path, rows.tolist(), table[self.name]
+        if not len(rows):
+            return path, rows, 0, ()
+        first, last = int(rows[0]), int(rows[-1])
+        held = self._held
+        if held is None or held[0] != file or not held[1] <= first <= last < held[1] + len(held[2]):
+            self._held = None
+            with reading(path):
+                begin, column = read_rows(path, self.name, first, last, self.meta.options.limit)
+            if len(column) <= last - begin:
+                text = f"ends at row {begin + len(column)}, expected rows up to {last}"
+                raise FormatError(path, self.meta.label(episode), text)
+            self._held = held = file, begin, column
+        return path, rows, held[1], held[2]
 
-    def content(self, path: str, row: int, column: Any) -> bytes:
-        """Return the file of a picture: in the row, or named there."""
-        return content_of(self.meta.info, path, row, column[row].as_py())
+    def _episodes_of(self, file: int) -> tuple[str, Any]:
+        """Return the path of a data file, and the number of the episode of each row."""
+        import numpy as np
+
+        if file in self._numbers:
+            return self._numbers[file]
+        info, plan, options = self.meta.info, self.meta.plan, self.meta.options
+        own = np.flatnonzero(plan.file_of == file)
+        numbers = np.repeat(plan.numbers[own], plan.lengths[own])
+        path = info.folder.file(plan.files[file])
+        if "episode_index" in info.features:
+            for _, path, table in tables_of(info, plan, [file], (), ["episode_index"], options):
+                if isinstance(table, FormatError):
+                    raise table
+                if table is None:
+                    raise FormatError(path, "", "is missing")
+                if table.column_names:
+                    numbers = table["episode_index"].to_numpy()
+        while len(self._numbers) >= _FILES:
+            self._numbers.popitem(last=False)
+        self._numbers[file] = path, numbers
+        return path, numbers
+
+    def contents(self, episode: int, chosen: Sequence[int] | None = None) -> Iterator[bytes]:
+        """Yield the files of the pictures of an episode, in the rows or named there."""
+        path, rows, begin, column = self.of(episode)
+        for i in range(len(rows)) if chosen is None else chosen:
+            row = int(rows[i])
+            yield content_of(self.meta.info, path, row, column[row - begin].as_py())
 
     def close(self) -> None:
         self._held = None
@@ -249,11 +292,11 @@ class LeRobotPictures(FrameSource):
             first = next((e for e in range(len(lengths)) if lengths[e]), None)
             if first is None:
                 raise FormatError(self.path, self.name, "has no frames: all episodes are empty")
-            path, rows, column = self._pictures.of(first)
+            content = next(self._pictures.contents(first, [0]))
             try:
-                self._shape = shape_of(self._pictures.content(path, rows[0], column))
+                self._shape = shape_of(content)
             except ValueError as error:
-                raise self._wrong(path, first, 0, error) from None
+                raise self._wrong(first, 0, error) from None
         return self._shape
 
     @property
@@ -268,8 +311,8 @@ class LeRobotPictures(FrameSource):
             self._named[file] = _names_files(path, self.name)
         if not self._named[file]:
             return (path,)
-        _, rows, column = self._pictures.of(episode)
-        cells = [column[row].as_py() for row in rows]
+        _, rows, begin, column = self._pictures.of(episode)
+        cells = [column[row - begin].as_py() for row in rows.tolist()]
         named = [cell["path"] for cell in cells if cell.get("bytes") is None and cell.get("path")]
         return (path, *(info.folder.file(name) for name in dict.fromkeys(named)))
 
@@ -289,24 +332,27 @@ class LeRobotPictures(FrameSource):
         return LeRobotPictures(self._meta, self.name, convert=convert)
 
     def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-        path, own, column = self._pictures.of(episode)
-        for i, row in enumerate(rows.tolist()):
-            if not 0 <= row < len(own):
-                text = f"rows: has {row}, but {self._meta.label(episode)} has {len(own)} rows"
-                raise ValueError(text)
+        chosen = rows.tolist()
+        length = int(self.lengths[episode])
+        if chosen and not 0 <= chosen[0] <= chosen[-1] < length:
+            label = self._meta.label(episode)
+            text = f"rows: are {chosen[0]} to {chosen[-1]}, but {label} has {length} rows"
+            raise ValueError(text)
+        contents = self._pictures.contents(episode, chosen)
+        for i, (row, content) in enumerate(zip(chosen, contents)):
             try:
-                image = self._decoder.rgb(self._pictures.content(path, own[row], column))
+                image = self._decoder.rgb(content)
                 if image.shape != out.shape[1:]:
                     height, width = out.shape[1:3]
                     text = f"has {image.shape[1]} x {image.shape[0]} pixels, expected {width} x "
                     raise ValueError(f"{text}{height}: all pictures of a camera have one size")
-            except FormatError:
-                raise
             except ValueError as error:
-                raise self._wrong(path, episode, row, error) from None
+                raise self._wrong(episode, row, error) from None
             out[i] = image
 
-    def _wrong(self, path: str, episode: int, row: int, error: ValueError) -> FormatError:
+    def _wrong(self, episode: int, row: int, error: ValueError) -> FormatError:
+        plan = self._meta.plan
+        path = os.path.join(self.path, plan.files[int(plan.file_of[episode])])
         place = f"{self._meta.label(episode)}, row {row}"
         return FormatError(path, place, f"the picture of {self.name} {error}")
 

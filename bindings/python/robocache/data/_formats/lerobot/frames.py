@@ -86,11 +86,4 @@ def _of_pictures(
 
 def files_of_pictures(meta: Meta, feature: Feature) -> Callable[[int], Iterator[bytes]]:
     """Return a function that yields the files of a camera's pictures in an episode of the plan."""
-    held = Pictures(meta, feature.name)
-
-    def pictures(episode: int) -> Iterator[bytes]:
-        path, rows, column = held.of(episode)
-        for row in rows:
-            yield held.content(path, row, column)
-
-    return pictures
+    return Pictures(meta, feature.name).contents

@@ -102,6 +102,38 @@ def read_table(
     return with_file(path, read, limit)
 
 
+def read_rows(
+    path: str, name: str, first: int, last: int, limit: Limit = _BY_SIZE
+) -> tuple[int, Any]:
+    """Read the row groups of a column that hold the rows from ``first`` to ``last``.
+
+    Returns
+    -------
+    int
+        The row of the file with which the column begins.
+    ChunkedArray
+    """
+
+    def read(file: Any) -> tuple[int, Any]:
+        if name not in file.schema_arrow.names:
+            raise FormatError(
+                path, name, f"is missing; its columns are {some(file.schema_arrow.names)}"
+            )
+        require_bounded(path, file, [name], limit)
+        groups: list[int] = []
+        begin = at = 0
+        for group in range(file.num_row_groups):
+            end = at + file.metadata.row_group(group).num_rows
+            if at <= last and first < end:
+                begin = begin if groups else at
+                groups.append(group)
+            at = end
+        parts = _parts(file.schema_arrow, [name])
+        return begin, storage_of(file.read_row_groups(groups, columns=parts))[name]
+
+    return with_file(path, read, limit)
+
+
 def _groups_of(file: Any, parts: Any) -> Any:
     """Read columns group by group: texts inside of structs cannot be read over several groups."""
     arrow = needed("pyarrow", "lerobot", _WHAT)
