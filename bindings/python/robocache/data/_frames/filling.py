@@ -308,6 +308,21 @@ class Filling:
         writer.publish()
         return True
 
+    def _read(self, episode: int, rows: Any, out: Any) -> None:
+        """Read frames; rows without a frame are black, and no batch has them."""
+        import numpy as np
+
+        missing = self.source.missing(episode)
+        if missing is None or not missing[rows].any():
+            self.source.read(episode, rows, out)
+            return
+        exist = ~missing[rows]
+        out[~exist] = 0
+        frames = np.empty((int(exist.sum()), *self.source.shape), np.uint8)
+        if len(frames):
+            self.source.read(episode, rows[exist], frames)
+        out[exist] = frames
+
     def _chunks(self, group: Group, first: int, episodes: int) -> Iterator[Any]:
         """Yield the frames of some episodes in parts, in two buffers that take turns."""
         import numpy as np
@@ -322,7 +337,7 @@ class Filling:
                     buffers[turn] = np.empty((end - begin, *self.source.shape), np.uint8)
                 part = buffers[turn][: end - begin]
                 turn = (turn + 1) % len(buffers)
-                self.source.read(group.begin + e, np.arange(begin, end), part)
+                self._read(group.begin + e, np.arange(begin, end), part)
                 yield part
 
 

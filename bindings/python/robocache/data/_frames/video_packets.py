@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable
 
 from .._errors import FormatError, needed, raise_shortage
-from .video_decoder import _Rgb as Rgb
 from .video_index import matrix_of
+from .video_rgb import FrameKind, RgbWriter
 from .video_units import is_start
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class PacketVideo:
         self._codec: Any = None
         self._next = 0  # the packet that comes next
         self._frames: dict[int, Any] = {}  # decoded frames that were not requested yet
-        self._rgb: Rgb | None = None
+        self._rgb: RgbWriter | None = None
 
     @staticmethod
     def arithmetic() -> dict[str, Any]:
@@ -115,17 +114,13 @@ class PacketVideo:
         if frame.is_corrupt:
             raise FormatError(*self.where(row), "is damaged, or a frame that it needs is")
         if self._rgb is None:
-            own = {
-                "path": self.path,
-                "size": self.shape[:2],
-                "pixels": frame.format.name,
-                "matrix": matrix_of(frame),
-                "full_range": int(frame.color_range) == 2 or frame.format.name.startswith("yuvj"),
-            }
-            if own["matrix"] is None:
+            matrix = matrix_of(frame)
+            if matrix is None:
                 text = f"has a color matrix that is not read ({int(frame.colorspace)})"
                 raise FormatError(*self.where(row), text)
-            self._rgb = Rgb(self._av, SimpleNamespace(**own))  # type: ignore[arg-type]
+            pixels = frame.format.name
+            full = int(frame.color_range) == 2 or pixels.startswith("yuvj")
+            self._rgb = RgbWriter(FrameKind(self.path, self.shape[:2], pixels, matrix, full))
         self._rgb.write(frame, out)
 
     def _frame(self, row: int) -> Any:

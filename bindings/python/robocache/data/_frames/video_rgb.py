@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import FormatError, needed
 from .._formats.pixels import Converter
@@ -22,13 +22,23 @@ _REPEATED = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p")
 _MATRICES = {"BT.709": 1, "FCC": 4, "BT.601": 5, "SMPTE 240M": 7, "BT.2020": 9}
 
 
+class FrameKind(NamedTuple):
+    """What all frames of a video are like; an index of a file says it too."""
+
+    path: str
+    size: tuple[int, int]
+    pixels: str  # the format of FFmpeg
+    matrix: str
+    full_range: bool
+
+
 class RgbWriter:
     """Converts the decoded frames of a file by libswscale, with ACCURATE_RND and BITEXACT.
 
     Where a shorter way gives the same bytes on this machine, it is taken.
     """
 
-    def __init__(self, index: VideoIndex) -> None:
+    def __init__(self, index: VideoIndex | FrameKind) -> None:
         self._index = index
         height, width = index.size
         repeats = index.pixels in _REPEATED and height % 2 == 0
