@@ -434,3 +434,66 @@ def test_no_warning_in_the_usual_case(tmp_path):
         warnings.simplefilter("error")
         reader_of(source, cache_in(tmp_path))
         reader_of(source, cache_in(tmp_path))
+
+
+# ---- joined data sets ---------------------------------------------------------------------------
+
+
+def test_joined_data_sets_share_the_entries_of_each(tmp_path):
+    one = frame_sources.made(tmp_path / "one", LENGTHS)
+    two = frame_sources.made(tmp_path / "two", [6, 4], per_file=1)
+    frame_sources.write(two, 0, 50)
+    cache = cache_in(tmp_path)
+    first = episodes_of(one, cache)
+    reader_of(one, cache)
+    frame_sources.forget(one)
+    both = first.select([4, 1]) + episodes_of(two, cache).select([1, 0])
+    spec = spec_of(size=(12, 16), flip=0.5)
+    decoded = rbc.torch.WindowLoader(both, spec, 40, seed=1, fill=False, shuffle=False)
+    expected = next(iter(decoded))["front"].clone()
+    frame_sources.forget(one)
+    frame_sources.forget(two)
+    loader = rbc.torch.WindowLoader(both, spec, 40, seed=1, shuffle=False, progress=False)
+    assert (next(iter(loader))["front"] == expected).all()
+    assert frame_sources.reads(one) == []
+    assert len(frame_sources.reads(two)) == 10
+    assert isinstance(loader._batches._images._windows[0].reader, reader.StoredFrames)
+    found = spec.eval().cut(both, [0, 3], [0, 5])["front"][0]
+    frames = np.stack([one.frame(4, 0), one.frame(4, 0), two.frame(0, 4), two.frame(0, 5)])
+    np.testing.assert_array_equal(
+        found.reshape(-1, 3, 12, 16),
+        rbc.images(frames, (12, 16), table=rbc.normalization_table()),
+    )
+
+
+def test_joined_cameras_have_one_shape(tmp_path):
+    one = frame_sources.made(tmp_path / "one", LENGTHS)
+    two = frame_sources.made(tmp_path / "two", [6], shape=(25, 32, 3))
+    with pytest.raises(ValueError, match=r"'front' has frames of \[24, 32, 3\] in .*one, and"):
+        window_images.window_images(episodes_of(one) + episodes_of(two), spec_of(size=(12, 16)))
+
+
+def test_rows_without_a_frame_are_stored_black_and_are_not_valid(tmp_path):
+    class Partly(frame_sources.DrawnFrames):
+        def missing(self, episode):
+            return np.arange(self.lengths[episode]) % 3 == 0
+
+        def read(self, episode, rows, out):
+            assert (rows % 3 != 0).all()
+            super().read(episode, rows, out)
+
+    frame_sources.made(tmp_path / "data", LENGTHS)
+    source = Partly(tmp_path / "data", LENGTHS)
+    spec = spec_of(size=(12, 16), pad_value=9)
+    batches = [
+        next(iter(rbc.torch.WindowLoader(each, spec, 29, shuffle=False, progress=False)))
+        for each in (episodes_of(source), episodes_of(source, cache_in(tmp_path)))
+    ]
+    assert (batches[0]["front"] == batches[1]["front"]).all()
+    valid = batches[0].valid["front"]
+    assert (valid == batches[1].valid["front"]).all()
+    anchors = batches[0].anchors
+    assert (valid[:, 1] == (anchors % 3 != 0)).all()
+    assert (valid[:, 0] == ((anchors > 0) & ((anchors - 1) % 3 != 0))).all()
+    black = batches[0]["front"][anchors % 3 == 0][:, 1]
+    assert (black == np.float32(9) / np.float32(255)).all()

@@ -15,6 +15,7 @@ from ._kinds.tracks import known_kinds, with_kinds
 
 if TYPE_CHECKING:
     from .._episodes.lazy_tracks import TrackInfo
+    from ._frames.source import FrameSource
 
 
 def concat(parts: Iterable[Episodes]) -> Episodes:
@@ -63,7 +64,16 @@ def concat(parts: Iterable[Episodes]) -> Episodes:
     notes = tuple(note for part in sets for note in part.notes)
     left_out = tuple(dict.fromkeys(each for part in sets for each in part.left_out))
     first = sets[0]
-    about = About(first.format, first.unit, first.rate, left_out=left_out, notes=notes)
+    about = About(
+        first.format,
+        first.unit,
+        first.rate,
+        left_out=left_out,
+        notes=notes,
+        cameras=_cameras(sets),
+        cache=next((s._about.cache for s in sets if s._about.cache is not None), None),
+        identity=first._about.identity,
+    )
     source = ", ".join(part.source for part in sets if part.source is not None) or None
     if all(part.is_loaded for part in sets):
         made: Any = {name: _joined(name, [part[name] for part in sets]) for name in infos}
@@ -88,6 +98,17 @@ def concat(parts: Iterable[Episodes]) -> Episodes:
         return {name: _joined(name, own) for name, own in pieces.items()}
 
     return make_episodes(LazyTracks(infos, lengths, read), tasks=tasks, source=source, about=about)
+
+
+def _cameras(sets: list[Episodes]) -> dict[str, FrameSource]:
+    """Return the cameras that all data sets have."""
+    import numpy as np
+
+    from ._frames.joined import JoinedFrames
+
+    chosen = [np.arange(len(s)) if s._about.chosen is None else s._about.chosen for s in sets]
+    names = [name for name in sets[0]._about.cameras if all(name in s._about.cameras for s in sets)]
+    return {name: JoinedFrames([s._about.cameras[name] for s in sets], chosen) for name in names}
 
 
 def _same_infos(sets: list[Episodes]) -> dict[str, TrackInfo]:

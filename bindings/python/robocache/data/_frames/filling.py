@@ -43,6 +43,7 @@ _RESERVED = (0.05, 10 << 30)  # of the file system, which stay free: part and by
 class Group:
     """Consecutive episodes of a data set whose frames are in the same files: one entry."""
 
+    source: FrameSource
     files: tuple[str, ...]
     begin: int  # the first episode
     lengths: tuple[int, ...]  # the number of frames of each episode
@@ -75,10 +76,20 @@ def groups_of(source: FrameSource, episodes: Sequence[int], shape: Sequence[int]
     """Return the groups that hold some episodes, with all of their episodes."""
     import numpy as np
 
-    wanted = np.zeros(len(source.lengths), bool)
-    wanted[np.asarray(episodes, np.int64)] = True
+    parts: dict[int, tuple[FrameSource, list[int]]] = {}
+    for e in episodes:
+        part, own = source.part(int(e))
+        parts.setdefault(id(part), (part, []))[1].append(own)
     frame_bytes = int(np.prod(shape))
     groups: list[Group] = []
+    for part, chosen in parts.values():
+        wanted = np.zeros(len(part.lengths), bool)
+        wanted[chosen] = True
+        groups += _groups_of_part(part, wanted, frame_bytes)
+    return groups
+
+
+def _groups_of_part(source: FrameSource, wanted: Any, frame_bytes: int) -> Iterator[Group]:
     begin, files = 0, None
     lengths = source.lengths.tolist()
     for e in range(len(lengths) + 1):
@@ -86,9 +97,8 @@ def groups_of(source: FrameSource, episodes: Sequence[int], shape: Sequence[int]
         if own == files:
             continue
         if files is not None and wanted[begin:e].any():
-            groups.append(Group(files, begin, tuple(lengths[begin:e]), frame_bytes))
+            yield Group(source, files, begin, tuple(lengths[begin:e]), frame_bytes)
         begin, files = e, own
-    return groups
 
 
 class Filling:
@@ -104,11 +114,13 @@ class Filling:
     ) -> None:
         self.source, self.steps, self.cache = source.sequential(), steps, cache
         self.unstored = ""  # why frames of the source must not be stored
-        self.groups = groups_of(source, episodes, steps.stored_shape)
-        files = list(dict.fromkeys(file for group in self.groups for file in group.files))
-        self._sources = Sources(
-            source.path, identity, memo=Memo(cache.path, source.path), only=files
-        )
+        self.groups = groups_of(self.source, episodes, steps.stored_shape)
+        self._sources: dict[str, Sources] = {}
+        for path in dict.fromkeys(group.source.path for group in self.groups):
+            own = [group for group in self.groups if group.source.path == path]
+            files = list(dict.fromkeys(file for group in own for file in group.files))
+            memo = Memo(cache.path, path)
+            self._sources[path] = Sources(path, identity, memo=memo, only=files)
         documents = self._documents()
         self._keys = [document_key(document) for document in documents]
         self._entries: list[Entry | None] = []
@@ -116,13 +128,15 @@ class Filling:
             self._entries.append(cache._find(key, document))
 
     def _documents(self) -> list[dict[str, Any]]:
-        identities = self._sources.document()
+        identities = {path: sources.document() for path, sources in self._sources.items()}
         made = []
         for group in self.groups:
-            names = {self._sources.name_of(file) for file in group.files}
-            own = [s for s in identities if s[0] in names or _is_below(s[0], names)]
+            sources = self._sources[group.source.path]
+            names = {sources.name_of(file) for file in group.files}
+            found = identities[group.source.path]
+            own = [s for s in found if s[0] in names or _is_below(s[0], names)]
             episodes = range(group.begin, group.begin + len(group.lengths))
-            places: Any = [self.source.place(e) for e in episodes]
+            places: Any = [group.source.place(e) for e in episodes]
             if len(places) > _MOST_PLACES:
                 content = hashlib.sha256(canonical(places).encode()).hexdigest()
                 places = {"count": len(places), "sha256": content}
@@ -139,7 +153,7 @@ class Filling:
                     "frames": ["uint8", *self.source.shape],
                     "segment_bytes": SEGMENT_BYTES,
                     "arithmetic": {
-                        **self.source.arithmetic(),
+                        **group.source.arithmetic(),
                         **arithmetic.of_steps(["images"] if self.steps.stored else []),
                     },
                 }
@@ -165,7 +179,14 @@ class Filling:
         entries = [entry for entry in self._entries if entry is not None]
         if len(entries) < len(self.groups) or not entries:
             return None
-        return StoredFrames(entries, [group.begin for group in self.groups])
+        places = {
+            (id(group.source), group.begin + i): (number, i)
+            for number, group in enumerate(self.groups)
+            for i in range(len(group.lengths))
+        }
+        none = (-1, 0)
+        parts = (self.source.part(e) for e in range(len(self.source.lengths)))
+        return StoredFrames(entries, [places.get((id(part), own), none) for part, own in parts])
 
     def fill(self, show: bool | None = None) -> bool:
         """Store what is missing; return whether everything is in the cache then.
@@ -185,7 +206,7 @@ class Filling:
         store = self._store()
         if store is None:
             return False
-        before = self._sources.why_not_published()
+        before = self._why_not_published()
         if before is not None:
             return self._unstored(before)
         title = f"Storing frames of {printable(self.source.name)}"
@@ -234,6 +255,10 @@ class Filling:
             cache._trouble(error, f"cannot write {cache.path}")
             return None
         return store
+
+    def _why_not_published(self) -> str | None:
+        reasons = (sources.why_not_published() for sources in self._sources.values())
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _unstored(self, reason: str) -> bool:
         self.unstored = reason
@@ -302,26 +327,11 @@ class Filling:
                     waiting.cancel()
                     raise
                 advance(len(frames))
-        reason = self._sources.why_not_published()
+        reason = self._why_not_published()
         if reason is not None:
             return self._unstored(reason)
         writer.publish()
         return True
-
-    def _read(self, episode: int, rows: Any, out: Any) -> None:
-        """Read frames; rows without a frame are black, and no batch has them."""
-        import numpy as np
-
-        missing = self.source.missing(episode)
-        if missing is None or not missing[rows].any():
-            self.source.read(episode, rows, out)
-            return
-        exist = ~missing[rows]
-        out[~exist] = 0
-        frames = np.empty((int(exist.sum()), *self.source.shape), np.uint8)
-        if len(frames):
-            self.source.read(episode, rows[exist], frames)
-        out[exist] = frames
 
     def _chunks(self, group: Group, first: int, episodes: int) -> Iterator[Any]:
         """Yield the frames of some episodes in parts, in two buffers that take turns."""
@@ -337,8 +347,24 @@ class Filling:
                     buffers[turn] = np.empty((end - begin, *self.source.shape), np.uint8)
                 part = buffers[turn][: end - begin]
                 turn = (turn + 1) % len(buffers)
-                self._read(group.begin + e, np.arange(begin, end), part)
+                _read(group.source, group.begin + e, np.arange(begin, end), part)
                 yield part
+
+
+def _read(source: FrameSource, episode: int, rows: Any, out: Any) -> None:
+    """Read frames; rows without a frame are black, and no batch has them."""
+    import numpy as np
+
+    missing = source.missing(episode)
+    if missing is None or not missing[rows].any():
+        source.read(episode, rows, out)
+        return
+    exist = ~missing[rows]
+    out[~exist] = 0
+    frames = np.empty((int(exist.sum()), *source.shape), np.uint8)
+    if len(frames):
+        source.read(episode, rows[exist], frames)
+    out[exist] = frames
 
 
 def _is_below(name: str, folders: set[str]) -> bool:

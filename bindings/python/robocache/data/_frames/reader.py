@@ -109,19 +109,22 @@ def threads_by_default() -> int:
 
 
 class StoredFrames(FrameReader):
-    """Frames in entries of a store, each with consecutive episodes of the data set."""
+    """Frames in entries of a store."""
 
     are_stored = True
 
-    def __init__(self, entries: Sequence[Entry], begins: Sequence[int]) -> None:
-        """``begins``: the first episode of each entry, ascending."""
+    def __init__(self, entries: Sequence[Entry], places: Sequence[tuple[int, int]]) -> None:
+        """``places``: of each episode, the entry (-1: none) and the index of the episode there."""
         import numpy as np
 
         self.entries = list(entries)
         _, shape = entries[0].track(FRAMES)
         self.shape = (int(shape[1]), int(shape[2]), int(shape[3]))
-        self._begins = np.asarray(begins, np.int64)
-        self._offsets = [entry.episode_offsets() for entry in entries]
+        self._entry_of, index = np.asarray(places, np.int64).reshape(-1, 2).T
+        self._first = np.zeros(len(index), np.int64)  # row of each episode in its entry
+        for i, entry in enumerate(entries):
+            own = self._entry_of == i
+            self._first[own] = entry.episode_offsets()[index[own]]
         self.is_mapped = all(entry.is_mapped for entry in entries)
         self._segments: list[tuple[Any, Any]] = []
         if self.is_mapped:
@@ -129,14 +132,7 @@ class StoredFrames(FrameReader):
 
     def place(self, episodes: Any, rows: Any) -> tuple[Any, Any]:
         """Return the entry of each frame, and its row there."""
-        import numpy as np
-
-        entries = np.searchsorted(self._begins, episodes, "right") - 1
-        first = np.empty_like(rows)
-        for i in np.unique(entries):
-            own = entries == i
-            first[own] = self._offsets[i][episodes[own] - self._begins[i]]
-        return entries, first + rows
+        return self._entry_of[episodes], self._first[episodes] + rows
 
     def read(self, episodes: Any, rows: Any, out: Any, context: Any = None) -> None:
         """Write frames to ``out``: of any library, on the device of the context."""

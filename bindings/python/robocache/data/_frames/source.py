@@ -89,6 +89,10 @@ class FrameSource(ABC):
         """
         return {}
 
+    def part(self, episode: int) -> tuple[FrameSource, int]:
+        """Return the source whose files hold an episode, and the episode's index there."""
+        return self, episode
+
     def missing(self, episode: int) -> NDArray[np.bool_] | None:
         """Return which rows of an episode have no frame, bool [n]; None if every row has one."""
         return None
