@@ -135,7 +135,7 @@ def test_processors_without_simd_give_the_same_bytes(tmp_path):
 
 
 def test_chroma_is_repeated_as_in_pyav(tmp_path):
-    """So frames differ from those of LeRobot only by rounding."""
+    """So frames differ from LeRobot's frames only by rounding."""
     path = tmp_path / "a.mkv"
     write(path, "BT.601", False, size=(480, 640))
     with av.open(str(path)) as file:

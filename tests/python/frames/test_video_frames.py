@@ -437,7 +437,7 @@ def test_depth_is_refused(tmp_path):
 def test_rotation(tmp_path, degrees):
     path = write(tmp_path, numbers=range(5))
     _turn(path, degrees)
-    with pytest.raises(FormatError, match=rf"is to be turned by {degrees} degrees.*rotate=True"):
+    with pytest.raises(FormatError, match=rf"must be turned by {degrees} degrees.*rotate=True"):
         read(source(path, 5))
     frames = source(path, 5, rotate=True)
     turned = read(frames)

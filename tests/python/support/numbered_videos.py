@@ -78,9 +78,9 @@ def remux(source, target, change=lambda packets: packets, container=None):
     if int(av.__version__.partition(".")[0]) < 15:
         pytest.skip("PyAV 14 changes the headers of streams that it copies")
     with av.open(str(source)) as old, av.open(str(target), "w", options=container or {}) as new:
-        given = old.streams.video[0]
-        stream = new.add_stream_from_template(given)
-        packets = [packet for packet in old.demux(given) if packet.size]
+        old_stream = old.streams.video[0]
+        stream = new.add_stream_from_template(old_stream)
+        packets = [packet for packet in old.demux(old_stream) if packet.size]
         for packet in change(packets):
             packet.stream = stream
             new.mux(packet)

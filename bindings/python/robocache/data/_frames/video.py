@@ -255,7 +255,7 @@ class VideoFrames(FrameSource):
 
     def _shape_of(self, index: VideoIndex) -> tuple[int, int]:
         if index.rotation and not self.rotate:
-            text = f"is to be turned by {index.rotation} degrees for display; rotate=True turns it"
+            text = f"must be turned by {index.rotation} degrees for display; rotate=True turns it"
             raise FormatError(index.path, "", text)
         return index.shape
 

@@ -16,7 +16,7 @@ _SEEK = 6  # frames that decode in about the time of a seek
 _UNKNOWN = -(1 << 63)  # a time of decoding
 _BEGIN = -(1 << 40)  # a time before every file
 _INTRA = 1  # kind of a picture that needs no other one
-# Decoders that show a damaged frame, unless they are told not to; H.264 marks such frames.
+# Decoders that show damaged frames without this option; the one of H.264 marks them.
 _CONCEALS = {"hevc", "mpeg4", "vp9", "vp8"}
 
 

@@ -35,7 +35,7 @@ class FrameKind(NamedTuple):
 class RgbWriter:
     """Converts the decoded frames of a file by libswscale, with ACCURATE_RND and BITEXACT.
 
-    Where a shorter way gives the same bytes on this machine, it is taken.
+    A shorter way is taken if it gives the same bytes on this machine.
     """
 
     def __init__(self, index: VideoIndex | FrameKind) -> None:
@@ -78,7 +78,7 @@ def _steps(
         "format": "argb" if short else "rgb24",
         "interpolation": filter_ if short else filter_ | _EXACT,
         "src_color_range": 2 if full_range else 1,
-        # RGB has none of these; PyAV 14 ignores those of the source if they are the same
+        # RGB has none of these, but PyAV 14 ignores the source's if both are the same
         "dst_colorspace": _MATRICES["BT.601"],
         "dst_color_range": 1,
     }
