@@ -38,7 +38,7 @@ def reader_of(source, cache, spec=None, **options):
 
 
 def stored(source, size=(12, 16)):
-    """What an entry of resized frames holds, by Pillow's rule."""
+    """Return the frames that an entry of resized frames holds, by Pillow's rule."""
     frames = [
         source.frame(e, row) for e, n in enumerate(source.lengths.tolist()) for row in range(n)
     ]

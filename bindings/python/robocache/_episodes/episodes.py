@@ -189,7 +189,7 @@ class Episodes:
     def cameras(self) -> Mapping[str, FrameSource]:
         """The cameras of the data set by name, :class:`robocache.data.FrameSource`.
 
-        Their episodes are those of the data set, also where some were selected. :class:`Images`
+        They have all episodes of the data set, also where some were selected. :class:`Images`
         takes their frames into windows.
         """
         return MappingProxyType(self._about.cameras)
@@ -205,7 +205,7 @@ class Episodes:
             :class:`robocache.data.FrameSource` by name, with a frame for each row of each episode.
         cache
             A :class:`robocache.Cache` that stores frames of all cameras. None: the cache with which
-            the episodes were opened, if there is one.
+            the episodes were opened, if any.
 
         Raises
         ------

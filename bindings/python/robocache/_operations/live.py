@@ -398,7 +398,7 @@ class Live:
     def images(self, query_times: Any, *, lag: Any = 0) -> dict[str, LiveImages]:
         """Make the images of all cameras at the query times.
 
-        Each is made of the newest frame that had arrived up to its time + ``lag``, as in training
+        Each image shows the newest frame that had arrived up to its time + ``lag``, as in training
         on an alignment.
 
         Parameters

@@ -18,8 +18,7 @@ class LiveCamera(NamedTuple):
     Parameters
     ----------
     images : Images
-        The description of training; its random steps are left out, as :meth:`Images.eval`
-        describes.
+        The description of training, without its random steps, as :meth:`Images.eval` describes.
     frame_shape : tuple of int
         Height, width and channels of the frames.
     capacity : int

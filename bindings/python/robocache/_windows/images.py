@@ -81,7 +81,7 @@ class Images:
         ``fit``, ``rule``, ``filter`` and ``normalize``; ``size`` may change its size.
     store
         Which frames a cache stores: "full", or height and width to which frames are resized, by
-        ``rule`` and ``filter``, before every other step, with a cache or without. None: the largest
+        ``rule`` and ``filter``, before every other step, also without a cache. None: the largest
         part of the steps that is the same in every epoch, which changes no bit. "none": nothing.
     convert
         "RGB": frames with alpha, palettes, CMYK or 16 bits become RGB. None: they are an error.
@@ -366,9 +366,9 @@ def _checked_store(store: Any) -> Any:
 class ImageSteps:
     """The calls of :func:`images` that make the images of frames of one shape.
 
-    ``stored`` are calls with bytes as results, the same in every epoch: a cache stores what they
-    give. ``rest`` are the calls for stored frames, and ``whole`` those for frames as they are in
-    the data set; both end in the same bits.
+    ``stored`` are calls with bytes as results, the same in every epoch: a cache stores their
+    results. ``rest`` are the calls for stored frames, and ``whole`` the calls for frames of the
+    data set; both end in the same bits.
     """
 
     frame_shape: tuple[int, int, int]
@@ -410,7 +410,7 @@ class ImageSteps:
         images(frames, out=out, layout="hwc", **last)
 
     def on(self, move: Callable[[NDArray[Any]], Any]) -> ImageSteps:
-        """Return the same calls with arrays on a device, to which ``move`` copies them."""
+        """Return the same calls with arrays on another device; ``move`` copies them there."""
         import numpy as np
 
         def moved(stage: _Stage) -> _Stage:

@@ -241,20 +241,20 @@ class WindowSpec:
         return {name: found[name] for name, window in self._windows.items() if window.output}
 
     def _cut_images(
-        self, episodes: Episodes, which: Any, anchors: Any, seed: int | None, epoch: int
+        self, episodes: Episodes, indices: Any, anchors: Any, seed: int | None, epoch: int
     ) -> dict[str, tuple[Any, Any]]:
         import numpy as np
 
         from ..data._frames.window_images import window_images
 
         spec = self if seed is not None else self.eval()
-        which, anchors = (
+        indices, anchors = (
             np.asarray(on_host(each, name) if hasattr(each, "__dlpack__") else each, np.int64)
-            for each, name in ((which, "which"), (anchors, "anchors"))
+            for each, name in ((indices, "which"), (anchors, "anchors"))
         )
         found = {}
         for window in window_images(episodes, spec, fill=False):
-            found[window.name] = window.cut(which, anchors, seed or 0, epoch)
+            found[window.name] = window.cut(indices, anchors, seed or 0, epoch)
             window.reader.close()
         return found
 

@@ -46,8 +46,8 @@ def measured(
         raise Failure("--bench --images needs torch: pip install torch")
     from .. import torch
 
-    def loader(of: Any) -> Any:
-        return torch.WindowLoader(of, spec, min(batch, len(spec.samples(of)[0])), device=device)
+    def loader(data: Any) -> Any:
+        return torch.WindowLoader(data, spec, min(batch, len(spec.samples(data)[0])), device=device)
 
     name = "robocache.torch.WindowLoader"
     found = [_timed(f"{name}, decoding", loader(episodes))]

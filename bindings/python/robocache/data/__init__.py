@@ -25,7 +25,11 @@ from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
 from ._formats.registry import open, open_clouds, open_episodes, open_recording
+from ._frames.arrays import ArrayFrames
+from ._frames.bags import RosFrames
+from ._frames.pictures import ImageFrames
 from ._frames.source import FrameSource
+from ._frames.video import VideoFrames
 from ._objects import from_datasets, from_xarray
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
@@ -36,6 +40,7 @@ from ._source import Piece, StreamInfo
 from ._sync.sync import SyncResult, sync
 
 __all__ = [
+    "ArrayFrames",
     "Channel",
     "Conversion",
     "Edit",
@@ -43,6 +48,7 @@ __all__ = [
     "Format",
     "FormatError",
     "FrameSource",
+    "ImageFrames",
     "LeftOut",
     "Piece",
     "PointCloud",
@@ -50,10 +56,12 @@ __all__ = [
     "Problem",
     "RecordedStream",
     "Recording",
+    "RosFrames",
     "StreamInfo",
     "SyncResult",
     "TrackInfo",
     "Unread",
+    "VideoFrames",
     "align",
     "checks",
     "concat",

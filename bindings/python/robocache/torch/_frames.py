@@ -26,7 +26,7 @@ class BatchMemory:
     held: dict[str, torch.Tensor] = field(default_factory=dict)
     frames: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def of(self, name: str, count: int, like: torch.Tensor) -> torch.Tensor:
+    def pinned(self, name: str, count: int, like: torch.Tensor) -> torch.Tensor:
         """Return memory [count,...] with the dtype and the rows of another tensor."""
         found = self.held.get(name)
         if found is None or len(found) < count:
@@ -37,9 +37,9 @@ class BatchMemory:
     def moved(self, name: str, array: Any, device: torch.device) -> torch.Tensor:
         """Return an array of NumPy on a device, by a copy that nothing waits for."""
         source = torch.from_numpy(array)
-        pinned = self.of(name, len(source), source)
-        pinned.copy_(source)
-        return pinned.to(device, non_blocking=True)
+        memory = self.pinned(name, len(source), source)
+        memory.copy_(source)
+        return memory.to(device, non_blocking=True)
 
 
 class BatchImages:
@@ -140,7 +140,7 @@ class BatchImages:
             _, context, _, _ = begin(held, "frames", None)
             reader.read(frames.episodes, frames.places, part, context)
             return part
-        host = memory.of(window.name, count, held)[: len(frames)]
+        host = memory.pinned(window.name, count, held)[: len(frames)]
         reader.read(frames.episodes, frames.places, host.numpy())
         return part.copy_(host, non_blocking=True)
 

@@ -158,14 +158,14 @@ class Sampler:
         return itertools.starmap(Samples, zip(*split, torch.split(repeats, sizes)))
 
     def _repeats(
-        self, numbers: torch.Tensor, phase: float, which: torch.Tensor, anchors: torch.Tensor
+        self, numbers: torch.Tensor, phase: float, episodes: torch.Tensor, anchors: torch.Tensor
     ) -> torch.Tensor:
         """Return how many smaller numbers of an epoch are the same sample. They are adjacent."""
         repeats = torch.zeros_like(numbers)
         for back in range(1, self.size):
             earlier = numbers - back
             own, rows = self._samples(earlier.clamp_min(0), phase)
-            same = (earlier >= 0) & (own == which) & (rows == anchors)
+            same = (earlier >= 0) & (own == episodes) & (rows == anchors)
             if not bool(same.any()):
                 break
             repeats += same

@@ -229,7 +229,7 @@ class Reopened:
 
 
 class _Cameras(Mapping[str, FrameSource]):
-    """The cameras of an entry, which are those of the data set that is opened again."""
+    """The cameras of the data set of an entry, which is opened again when they are used."""
 
     def __init__(self, names: Sequence[str], again: Reopened) -> None:
         self._names, self._again = tuple(names), again

@@ -100,7 +100,7 @@ class ArrayFrames(FrameSource):
             raise ValueError(f"array: camera {name!r} {problem}")
 
     @classmethod
-    def of(cls, name: str, rows: StoredRows) -> ArrayFrames:
+    def made(cls, name: str, rows: StoredRows) -> ArrayFrames:
         """Return the camera of an array in files."""
         made = cls.__new__(cls)
         made._set(name, rows)

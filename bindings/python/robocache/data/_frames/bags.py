@@ -95,7 +95,7 @@ class RosFrames(FrameSource):
         self._set(own._bag, topic, own._reopen, convert)
 
     @classmethod
-    def of(cls, bag: _Bag, topic: str) -> RosFrames:
+    def made(cls, bag: _Bag, topic: str) -> RosFrames:
         """Return the camera of a topic of a bag."""
         made = cls.__new__(cls)
         made._set(bag, topic, bag.reopen, None)
@@ -361,7 +361,7 @@ class RosFrames(FrameSource):
 def cameras_of(bag: _Bag) -> dict[str, RosFrames]:
     """Return the cameras of a bag by topic."""
     return {
-        name: RosFrames.of(bag, name)
+        name: RosFrames.made(bag, name)
         for name in bag.image_topics()
         if not name.partition(" (")[0].endswith(_DEPTH)
     }

@@ -93,7 +93,7 @@ class ImageFrames(FrameSource):
         self._set(name, files, convert)
 
     @classmethod
-    def of(cls, name: str, files: Files, *, convert: str | None = None) -> ImageFrames:
+    def made(cls, name: str, files: Files, *, convert: str | None = None) -> ImageFrames:
         """Return the camera of pictures in other files."""
         made = cls.__new__(cls)
         made._set(name, files, convert)

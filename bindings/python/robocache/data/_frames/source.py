@@ -116,9 +116,7 @@ class FrameSource(ABC):
             Rows whose frame is older, in seconds, are missing. Only for cameras of recordings.
         """
         if max_age is not None:
-            raise ValueError(
-                f"max_age: is {max_age}, but each row of {self.name!r} has a frame of its own"
-            )
+            raise ValueError(f"max_age: is {max_age}, but {self.name!r} has one frame for each row")
         return self
 
     def copy(self) -> FrameSource:

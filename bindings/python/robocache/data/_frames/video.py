@@ -137,7 +137,7 @@ class VideoFrames(FrameSource):
             first = next((e for e in range(len(lengths)) if lengths[e]), None)
             if first is None:
                 raise FormatError(self.path, self.name, "has no frames: all episodes are empty")
-            self._shape = (*self._shape_of(self.indexes.of(self.files(first)[0])), 3)
+            self._shape = (*self._shape_of(self.indexes.index(self.files(first)[0])), 3)
         return self._shape
 
     def files(self, episode: int) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class VideoFrames(FrameSource):
     def arithmetic(self) -> Mapping[str, Any]:
         """Return the versions of what decodes and converts.
 
-        The decoder, the pixel format, the matrix and the range are those of the file.
+        The file determines the decoder, the pixel format, the matrix and the range.
         """
         av = needed("av", "video", "a video")
         versions = {
@@ -263,7 +263,7 @@ class VideoFrames(FrameSource):
         self._leave_to_parent()
         if path not in self._decoders and len(self._decoders) >= _OPEN:
             self._decoders.popitem(last=False)[1].close()
-        make = functools.partial(VideoDecoder, self.indexes.of(path), self.threads)
+        make = functools.partial(VideoDecoder, self.indexes.index(path), self.threads)
         return _kept(self._decoders, path, _OPEN, lambda _: make())
 
     def _frames(self, episode: int) -> NDArray[np.int64]:
@@ -272,7 +272,7 @@ class VideoFrames(FrameSource):
 
     def _find_frames(self, episode: int) -> NDArray[np.int64]:
         path, begin = self.video_of(episode)
-        index, length = self.indexes.of(path), int(self.lengths[episode])
+        index, length = self.indexes.index(path), int(self.lengths[episode])
         label = self.label(episode)
         return frames_at(index, begin, self.rate, length, self.tolerance, label, self.whole)
 

@@ -85,7 +85,7 @@ class VideoIndex:
         return (width, height) if self.rotation % 180 else (height, width)
 
     def start_before(self, frame: int) -> int:
-        """Return the last start from which a frame is decoded; -1 if there is none.
+        """Return the last start from which a frame is decoded; -1 without one.
 
         Frames that follow a keyframe in the file and are shown before it belong to the group
         before: they need its frames (open GOP).
@@ -105,7 +105,7 @@ class VideoIndex:
         return bool(between[0] < between[1])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the content as arrays, from which :meth:`from_arrays` makes it again."""
+        """Return the content as arrays; :meth:`from_arrays` makes the index again."""
         import numpy as np
 
         head = {
@@ -149,7 +149,7 @@ class VideoIndexes:
         self._lock = threading.Lock()
         self._readers: dict[str, threading.Lock] = {}  # one thread reads a file, others wait
 
-    def of(self, path: str) -> VideoIndex:
+    def index(self, path: str) -> VideoIndex:
         """Return the index of a file; it is read if it is not kept."""
         if self._process != os.getpid():  # after a fork, a thread of the parent may hold the locks
             self._unlock()
@@ -350,5 +350,5 @@ def _rotation(path: str, frame: Any) -> int:
     if turn is None or any(n % _ONE for n in (a, b, c, d)):
         what = "is mirrored" if a * d - b * c < 0 else "is scaled or turned by an odd angle"
         text = f"{what} by its display matrix, expected multiples of 90 degrees"
-        raise FormatError(path, "", f"{text}; encode it again as it is shown")
+        raise FormatError(path, "", f"{text}; encode it again in the orientation of its display")
     return turn

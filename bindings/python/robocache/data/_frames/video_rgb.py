@@ -23,7 +23,7 @@ _MATRICES = {"BT.709": 1, "FCC": 4, "BT.601": 5, "SMPTE 240M": 7, "BT.2020": 9}
 
 
 class FrameKind(NamedTuple):
-    """What all frames of a video are like; an index of a file says it too."""
+    """Properties that all frames of a video share, as in the index of a file."""
 
     path: str
     size: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Which frame of a video a row has: integers and fractions, never floats."""
+"""The frame of a video that a row has: integers and fractions, never floats."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rate_of(fps: float | Fraction) -> Fraction:
 
 
 def rounded(begin: float, rate: Fraction) -> Fraction:
-    """Return the begin of an episode: the multiple of 1/rate within 1/8 of it, else as it is."""
+    """Return the begin of an episode: the multiple of 1/rate within 1/8 of it, else unchanged."""
     exact = Fraction(begin)
     near = Fraction(round(exact * rate)) / rate
     return near if abs(near - exact) <= 1 / (8 * rate) else exact

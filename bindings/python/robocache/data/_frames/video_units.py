@@ -1,4 +1,4 @@
-"""What containers and codecs of videos say in a few bytes: cut files, and where decoding begins."""
+"""Facts in a few bytes of containers and codecs: cut files, and where decoding begins."""
 
 from __future__ import annotations
 

@@ -194,9 +194,9 @@ def cameras_of(
         fault = _fault(path, name, demos, found)
         rows = Hdf5Rows(path, name, places, limit, fault)
         if not first.encoded:
-            made[name] = ArrayFrames.of(name, rows)
+            made[name] = ArrayFrames.made(name, rows)
         elif fault is None and _is_encoded(rows):
-            made[name] = ImageFrames.of(name, RowFiles(rows))
+            made[name] = ImageFrames.made(name, RowFiles(rows))
     return made
 
 

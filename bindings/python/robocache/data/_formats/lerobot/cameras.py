@@ -84,7 +84,7 @@ class LeRobotVideo(VideoFrames):
     """The frames of a camera in the videos of a LeRobot data set.
 
     v2 has a file per episode, v3 several episodes in a file, with the times at which they begin
-    and end. The options are those of :class:`VideoFrames`.
+    and end. For the options see :class:`VideoFrames`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class LeRobotVideo(VideoFrames):
         return super()._find_frames(episode)
 
     def _require_own_frames(self, episode: int) -> None:
-        """Refuse an episode of another duration than its rows, or with frames of another one."""
+        """Refuse an episode whose duration is not that of its rows, or that overlaps another one."""
         plan, fps = self._meta.plan, float(self.rate)
         columns, rows = plan.videos[self.name], int(plan.lengths[episode])
         place = f"{self.label(episode)}, {self.name}"
@@ -187,7 +187,7 @@ class Pictures:
         self._numbers: OrderedDict[int, tuple[str, Any]] = OrderedDict()
         self._held: tuple[int, int, Any] | None = None  # file, its row, the column from there on
 
-    def of(self, episode: int) -> tuple[str, NDArray[np.int64], int, Any]:
+    def place(self, episode: int) -> tuple[str, NDArray[np.int64], int, Any]:
         """Return where the pictures of an episode are.
 
         Returns
@@ -249,7 +249,7 @@ class Pictures:
 
     def contents(self, episode: int, chosen: Sequence[int] | None = None) -> Iterator[bytes]:
         """Yield the files of the pictures of an episode, in the rows or named there."""
-        path, rows, begin, column = self.of(episode)
+        path, rows, begin, column = self.place(episode)
         for i in range(len(rows)) if chosen is None else chosen:
             row = int(rows[i])
             yield content_of(self.meta.info, path, row, column[row - begin].as_py())
@@ -311,7 +311,7 @@ class LeRobotPictures(FrameSource):
             self._named[file] = _names_files(path, self.name)
         if not self._named[file]:
             return (path,)
-        _, rows, begin, column = self._pictures.of(episode)
+        _, rows, begin, column = self._pictures.place(episode)
         cells = [column[row - begin].as_py() for row in rows.tolist()]
         named = [cell["path"] for cell in cells if cell.get("bytes") is None and cell.get("path")]
         return (path, *(info.folder.file(name) for name in dict.fromkeys(named)))

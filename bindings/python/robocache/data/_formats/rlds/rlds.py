@@ -114,7 +114,7 @@ def open(path: str, options: Options) -> Episodes:
     lengths = np.array([episode.rows for episode in episodes], np.int64)
     records = _Records(episodes)
     cameras = {
-        leaf.name: ImageFrames.of(leaf.name, StepPictures(path, records, leaf, lengths))
+        leaf.name: ImageFrames.made(leaf.name, StepPictures(path, records, leaf, lengths))
         for leaf in leaves
         if leaf.is_rgb
     }

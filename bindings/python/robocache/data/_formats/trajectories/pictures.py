@@ -85,7 +85,7 @@ class ListedPictures(NamedPictures):
 
 
 def _camera(path: str, name: str, table: str, folder: str, follow: bool, kind: str) -> ImageFrames:
-    return ImageFrames.of(name, ListedPictures(path, table, folder, follow, kind))
+    return ImageFrames.made(name, ListedPictures(path, table, folder, follow, kind))
 
 
 def euroc_camera(path: str, inner: str, name: str, follow_links: bool) -> ImageFrames | None:

@@ -125,7 +125,7 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
             if shape[0] < total:
                 fault = f"has {shape[0]} frames, but the episodes have {total} rows"
             own_rows = ZarrRows(store, f"data/{name}", array, lengths, fault)
-            cameras[name] = ArrayFrames.of(name, own_rows)
+            cameras[name] = ArrayFrames.made(name, own_rows)
             if fault is not None:
                 left_out.append(LeftOut(name, f"pictures: {fault}"))
             if len(shape) == 4 or fault is not None or is_picture(shape, array.dtype):
