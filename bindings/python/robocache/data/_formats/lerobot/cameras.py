@@ -139,7 +139,7 @@ class LeRobotVideo(VideoFrames):
         return super()._find_frames(episode)
 
     def _require_own_frames(self, episode: int) -> None:
-        """Refuse an episode whose duration is not that of its rows, or that overlaps another one."""
+        """Refuse an episode with a duration that does not fit its rows, or that overlaps others."""
         plan, fps = self._meta.plan, float(self.rate)
         columns, rows = plan.videos[self.name], int(plan.lengths[episode])
         place = f"{self.label(episode)}, {self.name}"
