@@ -209,6 +209,7 @@ class Filling:
         before = self._why_not_published()
         if before is not None:
             return self._unstored(before)
+        self.source = self.source.copy()  # others may read the one of the episodes
         title = f"Storing frames of {printable(self.source.name)}"
         title += f" ({text_of_bytes(self.missing_bytes)})"
         _log.info("%s: %s: %s", printable(self.source.path), title, self.cache.last_miss)

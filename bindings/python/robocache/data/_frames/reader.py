@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from .source import FrameSource
 FRAMES = "frames"  # the name of the tensor in an entry
 _MOST_ARRAYS = 64  # of a call of images()
 _MOST_THREADS = 16
+_readers: weakref.WeakSet[DecodedFrames] = weakref.WeakSet()  # of this process
+_of_other_processes: list[Any] = []  # closing them could wait for threads that a fork left behind
 
 
 class FrameReader(ABC):
@@ -41,7 +44,11 @@ class FrameReader(ABC):
 
 
 class DecodedFrames(FrameReader):
-    """Frames that several threads read from the files of a data set."""
+    """Frames that several threads read from the files of a data set.
+
+    After a fork, the files are opened again: processes never share a position in a file or a
+    decoder.
+    """
 
     are_stored = False
 
@@ -49,9 +56,14 @@ class DecodedFrames(FrameReader):
         self.shape = source.shape
         self._source = source
         self._count = threads or threads_by_default()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without threads and open files."""
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._idle: queue.LifoQueue[FrameSource] = queue.LifoQueue()
+        _readers.add(self)
 
     def read(self, episodes: Any, rows: Any, out: Any) -> None:
         runs = list(_runs(episodes))
@@ -98,7 +110,16 @@ class DecodedFrames(FrameReader):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._pool, self._idle, self._lock = None, queue.LifoQueue(), threading.Lock()
+        self._begin()
+
+
+def _after_fork() -> None:
+    for reader in list(_readers):
+        _of_other_processes.append((reader._pool, reader._idle))
+        reader._begin()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def threads_by_default() -> int:
