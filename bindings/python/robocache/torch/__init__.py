@@ -33,6 +33,7 @@ from ._arguments import (
 )
 from ._batches import WindowBatch
 from ._clouds import voxelize, voxelize_sparse
+from ._dataset import WindowDataset
 from ._images import images
 from ._loader import WindowLoader
 from ._operators import OPS
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Stream",
     "WindowBatch",
+    "WindowDataset",
     "WindowLoader",
     "WindowStream",
     "farthest_points",

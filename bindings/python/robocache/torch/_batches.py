@@ -39,6 +39,14 @@ class WindowBatch:
 Forms = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shape of a sample and dtype
 
 
+def require_episodes_and_spec(episodes: Any, spec: Any) -> None:
+    """Refuse arguments of other types."""
+    if not isinstance(episodes, Episodes):
+        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected a robocache.Episodes")
+    if not isinstance(spec, WindowSpec):
+        raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
+
+
 class Cutter:
     """The streams of a spec over episodes, and the shapes of their results."""
 
@@ -53,13 +61,14 @@ class Cutter:
         self._anchor_stream = spec.anchor_stream if self._streams else 0
         self._lag = spec.lag
         self.batch_size = batch_size
-        self._forms = {}  # shape and dtype of each window that is output
+        #: Shape and dtype of each window that is output.
+        self.forms: Forms = {}
         for name, stream in zip(spec.numbers, self._streams):
             opened = stream._opened
             if opened.writes:
                 channels = () if opened.out_channels is None else (opened.out_channels,)
                 kind = getattr(torch, result_dtype(opened, spec.dtype))
-                self._forms[name] = ((opened.num_offsets, *channels), kind)
+                self.forms[name] = ((opened.num_offsets, *channels), kind)
         self._outputs = [
             name if stream._opened.writes else None
             for name, stream in zip(spec.numbers, self._streams)
@@ -67,7 +76,7 @@ class Cutter:
 
     def empty(self, device: torch.device, pinned: bool = False) -> Outputs:
         """Return uninitialized tensors for a batch."""
-        return empty(self._forms, self.batch_size, device, pinned)
+        return empty(self.forms, self.batch_size, device, pinned)
 
     def cut(self, samples: Samples, into: Outputs) -> WindowBatch:
         """Return a batch in the first rows of the given tensors."""

@@ -12,7 +12,7 @@ from .._episodes.episodes import Episodes
 from .._library.errors import blamed, shown
 from .._text_table import html_table
 from .._windows.spec import WindowSpec
-from ._batches import Ahead, Cutter, Direct, WindowBatch
+from ._batches import Ahead, Cutter, Direct, WindowBatch, require_episodes_and_spec
 from ._frames import BatchImages
 from ._registered import budget_of, registered
 from ._sampler import Sampler, checked_weights
@@ -125,12 +125,7 @@ class WindowLoader:
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(episodes, Episodes):
-            raise TypeError(
-                f"episodes: is a {type(episodes).__name__}, expected a robocache.Episodes"
-            )
-        if not isinstance(spec, WindowSpec):
-            raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
+        require_episodes_and_spec(episodes, spec)
         self._batch_size = count(batch_size, "batch_size")
         self._world_size = count(world_size, "world_size")
         self._rank, self._seed = checked_int(rank, "rank:"), checked_int(seed, "seed:")

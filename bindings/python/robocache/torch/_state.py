@@ -34,7 +34,7 @@ class StateChecks:
             "shuffle": int(shuffle),
             "weights": 0 if weights is None else _digest(_plain(weights)),
             "spec": _digest(_spec(spec)),
-            "episodes": _digest(_episodes(episodes, spec)),
+            "episodes": digest_of_episodes(episodes, spec),
         }
 
     def state(self, seed: int, epoch: int, position: int) -> dict[str, int]:
@@ -133,6 +133,11 @@ _DIFFERENCES = {
 
 
 # ---- digests ------------------------------------------------------------------------------------
+
+
+def digest_of_episodes(episodes: Episodes, spec: WindowSpec) -> int:
+    """Return a digest of the lengths, channels and dtypes of the tracks that a spec needs."""
+    return _digest(_episodes(episodes, spec))
 
 
 def _digest(plain: Any) -> int:
