@@ -98,6 +98,7 @@ class FileSource(FrameSource):
 def file_source(path, lengths=LENGTHS, **options):
     """Write noise to a file, and return its source."""
     path.write_bytes(b"".join(each.tobytes() for each in pixels(lengths, **options)))
+    os.utime(path, (1e9, 1e9))  # files that were just written may change again
     return FileSource(path, lengths)
 
 

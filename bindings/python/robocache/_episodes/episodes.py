@@ -217,12 +217,16 @@ class Episodes:
         from ..data._frames.source import FrameSource
 
         if not isinstance(cameras, Mapping):
-            raise TypeError(f"cameras: is {shown(cameras)}, expected a dict of FrameSource by name")
+            raise TypeError(
+                f"cameras: is a {type(cameras).__name__}, expected a dict of FrameSource by name"
+            )
         chosen = self._about.chosen
         count = self.num_episodes if chosen is None else int(max(chosen, default=-1)) + 1
         for name, camera in cameras.items():
             if not isinstance(camera, FrameSource):
-                raise TypeError(f"cameras[{name!r}]: is {shown(camera)}, expected a FrameSource")
+                raise TypeError(
+                    f"cameras[{name!r}]: is a {type(camera).__name__}, expected a FrameSource"
+                )
             own = len(camera.lengths)
             if own < count or (chosen is None and own != count):
                 raise ValueError(
