@@ -7,8 +7,9 @@
     train_diffusion_like.py --cache DIR   decode each frame once, and keep it
 
 The policy sees two frames and two states. In training it predicts the noise that was added to the
-actions; to act, it begins with noise and removes it in ten steps (DDIM). The program writes
-checkpoint.pt and normalization.json to --out, and tests the policy on other episodes.
+actions, as a velocity, from which noise and actions follow at every level of noise. To act, it
+begins with noise and removes it in ten steps (DDIM). The program writes checkpoint.pt and
+normalization.json to --out, and tests the policy on other episodes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def images_of(camera: str) -> rbc.Images:
 
 
 class Policy(nn.Module):
-    """Noisy actions, the level of their noise, frames and states to the noise."""
+    """Noisy actions, the level of their noise, frames and states to the velocity."""
 
     def __init__(self, states: int, actions: int) -> None:
         super().__init__()
@@ -64,14 +65,13 @@ class Policy(nn.Module):
         noisy = torch.randn(shape, generator=generator).to(seen.device).expand(len(seen), -1, -1)
         levels = torch.linspace(LEVELS - 1, 0, STEPS).long().tolist()
         for level, following in zip(levels, [*levels[1:], None]):
-            kept = KEPT[level]
-            noise = self(noisy, torch.full((len(seen),), level, device=seen.device), seen)
-            clean = ((noisy - (1 - kept).sqrt() * noise) / kept.sqrt()).clamp(-1.5, 1.5)
+            signal, spread = KEPT[level].sqrt(), (1 - KEPT[level]).sqrt()
+            velocity = self(noisy, torch.full((len(seen),), level, device=seen.device), seen)
+            clean = (signal * noisy - spread * velocity).clamp(-1.5, 1.5)
             if following is None:
                 return clean
-            noise = (noisy - kept.sqrt() * clean) / (1 - kept).sqrt()
-            kept = KEPT[following]
-            noisy = kept.sqrt() * clean + (1 - kept).sqrt() * noise
+            noise = (noisy - signal * clean) / spread
+            noisy = KEPT[following].sqrt() * clean + (1 - KEPT[following]).sqrt() * noise
         raise AssertionError
 
 
@@ -91,10 +91,12 @@ def main(given: list[str] | None = None) -> list[float]:
         noise = torch.randn(actions.shape, generator=generator).to(actions.device)
         level = torch.randint(LEVELS, (len(actions),), generator=generator).to(actions.device)
         kept = KEPT.to(actions.device)[level][:, None, None]
-        noisy = kept.sqrt() * actions + (1 - kept).sqrt() * noise
-        found = policy(noisy, level, policy.seen(batch["frames"], batch["state"]))
+        signal, spread = kept.sqrt(), (1 - kept).sqrt()
+        seen = policy.seen(batch["frames"], batch["state"])
+        found = policy(signal * actions + spread * noise, level, seen)
+        wanted = signal * noise - spread * actions
         valid = batch.valid["action"]  # past the end of an episode there is nothing to learn
-        return (((found - noise) ** 2).mean(2) * valid).sum() / valid.sum()
+        return (((found - wanted) ** 2).mean(2) * valid).sum() / valid.sum()
 
     def act(batch: Batch) -> torch.Tensor:
         return policy.act(batch["frames"], batch["state"], sizes[1])
