@@ -13,10 +13,10 @@ writes checkpoint.pt and normalization.json to --out, and tests the policy on ot
 from __future__ import annotations
 
 import torch
-from camera_training import Batch, Eyes, arguments_of, episodes_of, split, test, train, windows_of
 from torch import nn
 
 import robocache as rbc
+from camera_training import Batch, Eyes, arguments_of, episodes_of, split, test, train, windows_of
 
 FUTURE, SIZE, WIDTH, HEADS, LAYERS = 50, (48, 64), 64, 4, 2
 
@@ -24,9 +24,7 @@ FUTURE, SIZE, WIDTH, HEADS, LAYERS = 50, (48, 64), 64, 4, 2
 def images_of(camera: str) -> rbc.Images:
     """Describe the frames: random crops and colours in training, the centre on the robot."""
     color = rbc.ColorJitter(brightness=0.2, contrast=0.2)
-    return rbc.Images(
-        camera, SIZE, crop=0.95, augment=color, normalize="imagenet", dtype="float32"
-    )
+    return rbc.Images(camera, SIZE, crop=0.95, augment=color, normalize="imagenet", dtype="float32")
 
 
 class Policy(nn.Module):

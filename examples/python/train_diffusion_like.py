@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 
 import torch
-from camera_training import Batch, Eyes, arguments_of, episodes_of, split, test, train, windows_of
 from torch import nn
 
 import robocache as rbc
+from camera_training import Batch, Eyes, arguments_of, episodes_of, split, test, train, windows_of
 
 PAST, FUTURE, SIZE, WIDTH = 2, 16, (48, 64), 64
 LEVELS, STEPS = 100, 10  # of noise in training, and to act

@@ -35,6 +35,19 @@ class WindowBatch:
     def __len__(self) -> int:
         return len(self.episodes)
 
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> WindowBatch:
+        """Return the batch on a device; tensors that are there are not copied."""
+
+        def moved(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.to(device, non_blocking=non_blocking)
+
+        return WindowBatch(
+            {name: moved(each) for name, each in self.values.items()},
+            {name: moved(each) for name, each in self.valid.items()},
+            moved(self.episodes),
+            moved(self.anchors),
+        )
+
 
 Forms = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shape of a sample and dtype
 
