@@ -1,7 +1,7 @@
-"""What the training programs with a camera share: data, windows, the loop, checkpoints, the test.
+"""Data, windows, loop, checkpoints and test of the training programs with a camera.
 
-The loop can be interrupted after any step: with ``--resume`` the losses that follow are those of a
-run that was not interrupted, bit for bit.
+The loop can be interrupted after any step. With ``--resume``, the next losses equal the losses of a
+run without an interruption, bit for bit.
 """
 
 from __future__ import annotations
@@ -150,14 +150,14 @@ def test(
     sums = torch.zeros(3, dtype=torch.float64)
     for batch in loader:
         valid = batch.valid["action"][..., None]
-        wanted = action.invert(batch["action"])
+        actions = action.invert(batch["action"])
         still = state.invert(batch["state"])[:, -1:]
         guesses = [action.invert(act(batch))]
-        if still.shape[2] == wanted.shape[2]:
+        if still.shape[2] == actions.shape[2]:
             guesses.append(still)
         for i, guess in enumerate(guesses):
-            sums[i] += ((guess - wanted).abs() * valid).sum().cpu()
-        sums[2] += (valid.sum() * wanted.shape[2]).cpu()
+            sums[i] += ((guess - actions).abs() * valid).sum().cpu()
+        sums[2] += (valid.sum() * actions.shape[2]).cpu()
     off, unmoved = (sums[:2] / sums[2]).tolist()
     print(f"{len(episodes)} other episodes: off by {off:.4f}; standing still {unmoved:.4f}")
     return off, unmoved

@@ -31,14 +31,14 @@ def place_of(angles: np.ndarray) -> np.ndarray:
 def frame_of(angles: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """Draw the arm in blue and the disc in red, seen from above."""
     rows, columns = np.mgrid[:HEIGHT, :WIDTH] / HEIGHT
-    at = np.stack([columns - WIDTH / HEIGHT / 2, rows - 0.05], -1)
+    points = np.stack([columns - WIDTH / HEIGHT / 2, rows - 0.05], -1)
     frame = np.full((HEIGHT, WIDTH, 3), 225, np.uint8)
-    frame[((at - goal) ** 2).sum(-1) < 0.07**2] = (200, 40, 40)
+    frame[((points - goal) ** 2).sum(-1) < 0.07**2] = (200, 40, 40)
     places = place_of(angles)
     for begin, end in zip(places[:-1], places[1:]):
-        along = end - begin
-        share = np.clip(((at - begin) @ along) / (along @ along), 0, 1)
-        near = ((at - begin - share[..., None] * along) ** 2).sum(-1) < 0.04**2
+        link = end - begin
+        share = np.clip(((points - begin) @ link) / (link @ link), 0, 1)
+        near = ((points - begin - share[..., None] * link) ** 2).sum(-1) < 0.04**2
         frame[near] = (40, 60, 160)
     return frame
 
@@ -50,7 +50,7 @@ def record(path: Path, seed: int, seconds: float) -> None:
     def target() -> np.ndarray:
         return np.array([rng.uniform(0.6, 2.5), rng.uniform(-1.2, 1.2)])
 
-    angles, wanted = target(), target()
+    angles, goal = target(), target()
     types = STORE.types
     none = np.zeros(0)
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
@@ -59,10 +59,10 @@ def record(path: Path, seed: int, seconds: float) -> None:
             name: bag.add_connection(name, kind, typestore=STORE) for name, kind in kinds.items()
         }
         for step in range(round(seconds * RATE)):
-            if np.abs(wanted - angles).max() < 0.08:
-                wanted = target()
-            command = angles + np.clip(wanted - angles, -0.15, 0.15)
-            frame = frame_of(angles, place_of(wanted)[2])
+            if np.abs(goal - angles).max() < 0.08:
+                goal = target()
+            command = angles + np.clip(goal - angles, -0.15, 0.15)
+            frame = frame_of(angles, place_of(goal)[2])
             ns = START + step * 10**9 // RATE
             stamp = types["builtin_interfaces/msg/Time"](ns // 10**9, ns % 10**9)
             header = types["std_msgs/msg/Header"](stamp, "base")
@@ -80,8 +80,8 @@ def record(path: Path, seed: int, seconds: float) -> None:
 
 def demonstrations(folder: Path, count: int = 12, seconds: float = 12.0) -> Path:
     """Return a LeRobot data set with video in a folder; make it if it is not there."""
-    made = folder / "reaching"
-    if not made.exists():
+    data_set = folder / "reaching"
+    if not data_set.exists():
         (folder / "bags").mkdir(parents=True, exist_ok=True)
         for number in range(count):
             path = folder / "bags" / f"run_{number:03d}"
@@ -89,10 +89,10 @@ def demonstrations(folder: Path, count: int = 12, seconds: float = 12.0) -> Path
                 record(path, number, seconds)
         rbc.data.convert(
             folder / "bags",
-            made,
+            data_set,
             rate=RATE,
             tracks={"observation.state": ["/joint_states:position"], "action": ["/commands"]},
             images={"front": "/camera"},
             tasks="reach for the disc",
         )
-    return made
+    return data_set

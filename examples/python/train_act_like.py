@@ -48,8 +48,8 @@ class Policy(nn.Module):
         return self.leave(self.decoder(chunk, self.encoder(seen)))
 
 
-def main(given: list[str] | None = None) -> list[float]:
-    arguments = arguments_of(__doc__, "build/train_act_like", 32).parse_args(given)
+def main(command: list[str] | None = None) -> list[float]:
+    arguments = arguments_of(__doc__, "build/train_act_like", 32).parse_args(command)
     episodes = episodes_of(arguments)
     camera = arguments.camera or next(iter(episodes.cameras))
     learned, others = split(episodes)

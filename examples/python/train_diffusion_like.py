@@ -7,8 +7,8 @@
     train_diffusion_like.py --cache DIR   decode each frame once, and keep it
 
 The policy sees two frames and two states. In training it predicts the noise that was added to the
-actions, as a velocity, from which noise and actions follow at every level of noise. To act, it
-begins with noise and removes it in ten steps (DDIM). The program writes checkpoint.pt and
+actions, as a velocity: noise and actions follow from it at every level of noise. To act, it begins
+with noise and removes it in ten steps (DDIM). The program writes checkpoint.pt and
 normalization.json to --out, and tests the policy on other episodes.
 """
 
@@ -75,8 +75,8 @@ class Policy(nn.Module):
         raise AssertionError
 
 
-def main(given: list[str] | None = None) -> list[float]:
-    arguments = arguments_of(__doc__, "build/train_diffusion_like", 64).parse_args(given)
+def main(command: list[str] | None = None) -> list[float]:
+    arguments = arguments_of(__doc__, "build/train_diffusion_like", 64).parse_args(command)
     episodes = episodes_of(arguments)
     camera = arguments.camera or next(iter(episodes.cameras))
     learned, others = split(episodes)
@@ -90,13 +90,13 @@ def main(given: list[str] | None = None) -> list[float]:
         generator = torch.Generator().manual_seed(step)  # so that a resumed run has the same noise
         noise = torch.randn(actions.shape, generator=generator).to(actions.device)
         level = torch.randint(LEVELS, (len(actions),), generator=generator).to(actions.device)
-        kept = KEPT.to(actions.device)[level][:, None, None]
-        signal, spread = kept.sqrt(), (1 - kept).sqrt()
+        power = KEPT.to(actions.device)[level][:, None, None]
+        signal, spread = power.sqrt(), (1 - power).sqrt()
         seen = policy.seen(batch["frames"], batch["state"])
         found = policy(signal * actions + spread * noise, level, seen)
-        wanted = signal * noise - spread * actions
+        target = signal * noise - spread * actions
         valid = batch.valid["action"]  # past the end of an episode there is nothing to learn
-        return (((found - wanted) ** 2).mean(2) * valid).sum() / valid.sum()
+        return (((found - target) ** 2).mean(2) * valid).sum() / valid.sum()
 
     def act(batch: Batch) -> torch.Tensor:
         return policy.act(batch["frames"], batch["state"], sizes[1])

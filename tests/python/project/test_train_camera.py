@@ -44,10 +44,10 @@ def examples():
 def video(examples, tmp_path_factory):
     """A LeRobot data set with video, of 4 episodes of 40 rows."""
     folder = tmp_path_factory.mktemp("reaching")
-    made = examples["reaching"].demonstrations(folder, count=4, seconds=4.0)
-    for path in made.rglob("*"):  # a cache does not trust files that were just written
+    data_set = examples["reaching"].demonstrations(folder, count=4, seconds=4.0)
+    for path in data_set.rglob("*"):  # a cache does not trust files that were just written
         os.utime(path, (1.7e9, 1.7e9))
-    return made
+    return data_set
 
 
 def run(example, out, *arguments):
@@ -62,27 +62,27 @@ def run(example, out, *arguments):
 def require_same(one, other):
     assert one[0] == other[0]
     assert one[1]["loader"] == other[1]["loader"]
-    for name, each in one[1]["model"].items():
-        assert torch.equal(each, other[1]["model"][name]), name
+    for name, item in one[1]["model"].items():
+        assert torch.equal(item, other[1]["model"][name]), name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_are_equal_bit_for_bit(examples, video, tmp_path, name, capsys):
     example, data = examples[name], f"--data={video}"
     steps = 18  # an epoch has 15 batches of 120 rows
-    whole = run(example, tmp_path / "whole", data, f"--steps={steps}")
-    assert len(whole[0]) == steps and len(set(whole[0])) == steps
+    uninterrupted = run(example, tmp_path / "whole", data, f"--steps={steps}")
+    assert len(uninterrupted[0]) == steps and len(set(uninterrupted[0])) == steps
     for turn in ("fills the cache", "reads the cache"):
         cached = run(
             example, tmp_path / turn, data, f"--steps={steps}", f"--cache={tmp_path / 'cache'}"
         )
-        require_same(cached, whole)
-    kinds = {each.num_segments for each in rbc.Cache(tmp_path / "cache").items()}
+        require_same(cached, uninterrupted)
+    kinds = {item.num_segments for item in rbc.Cache(tmp_path / "cache").items()}
     assert kinds == {1} and len(rbc.Cache(tmp_path / "cache").items()) >= 2  # numbers and frames
     for stop in (4, 16):
         run(example, tmp_path / "parts", data, f"--steps={stop}", *(["--resume"] * (stop > 4)))
     parts = run(example, tmp_path / "parts", data, f"--steps={steps}", "--resume")
-    require_same(parts, whole)
+    require_same(parts, uninterrupted)
     assert "1 other episodes: off by" in capsys.readouterr().out
 
 
@@ -117,4 +117,4 @@ def test_four_ranks_together_are_one_process(examples, video, tmp_path, cached):
                 valid = torch.cat([part.valid[name] for part in parts])
                 assert torch.equal(valid, batch.valid[name])
             assert torch.equal(torch.cat([part.anchors for part in parts]), batch.anchors)
-    assert one.epoch == 2 and {each.epoch for each in ranks} == {2}
+    assert one.epoch == 2 and {item.epoch for item in ranks} == {2}

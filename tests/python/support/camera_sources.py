@@ -34,7 +34,7 @@ class ArraySource(FrameSource):
 
     @property
     def lengths(self):
-        return np.array([len(each) for each in self.frames], np.int64)
+        return np.array([len(episode_frames) for episode_frames in self.frames], np.int64)
 
     def files(self, episode):
         return (f"{self.path}.npy",)
@@ -97,7 +97,9 @@ class FileSource(FrameSource):
 
 def file_source(path, lengths=LENGTHS, **options):
     """Write noise to a file, and return its source."""
-    path.write_bytes(b"".join(each.tobytes() for each in pixels(lengths, **options)))
+    path.write_bytes(
+        b"".join(episode_frames.tobytes() for episode_frames in pixels(lengths, **options))
+    )
     os.utime(path, (1e9, 1e9))  # files that were just written may change again
     return FileSource(path, lengths)
 

@@ -1,4 +1,4 @@
-"""Batches of a WindowDataset, compared with those of a WindowLoader sample by sample."""
+"""Batches of a WindowDataset, compared with WindowLoader sample by sample."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def episodes(folder):
     return states().with_cameras({"front": file_source(path)})
 
 
-def dataset(folder, given=None, spec=SPEC, **options):
-    given = episodes(folder) if given is None else given
-    return rbc.torch.WindowDataset(given, spec, **{"seed": SEED, **options})
+def dataset(folder, source_episodes=None, spec=SPEC, **options):
+    source_episodes = episodes(folder) if source_episodes is None else source_episodes
+    return rbc.torch.WindowDataset(source_episodes, spec, **{"seed": SEED, **options})
 
 
 def digests(batches):
@@ -35,7 +35,7 @@ def digests(batches):
     return [
         (
             (int(batch["episode"][i]), int(batch["anchor"][i])),
-            digest({name: each[i] for name, each in batch.items()}),
+            digest({name: tensor[i] for name, tensor in batch.items()}),
         )
         for batch in batches
         for i in range(len(batch["episode"]))
@@ -43,23 +43,23 @@ def digests(batches):
 
 
 def digest(sample):
-    made = hashlib.blake2b(digest_size=16)
+    content = hashlib.blake2b(digest_size=16)
     for name in sorted(sample):
-        each = sample[name].contiguous()
-        made.update(f"{name} {each.dtype} {tuple(each.shape)}".encode())
-        made.update(each.numpy().tobytes())
-    return made.hexdigest()
+        tensor = sample[name].contiguous()
+        content.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        content.update(tensor.numpy().tobytes())
+    return content.hexdigest()
 
 
 def as_dict(batch):
     """Return a batch of WindowLoader with the names of WindowDataset."""
-    made = {"episode": batch.episodes, "anchor": batch.anchors}
+    parts = {"episode": batch.episodes, "anchor": batch.anchors}
     for name, values in batch.values.items():
-        made[name], made[f"{name}_is_valid"] = values, batch.valid[name]
-    return made
+        parts[name], parts[f"{name}_is_valid"] = values, batch.valid[name]
+    return parts
 
 
-def expected(given, spec=SPEC, epochs=1, **options):
+def expected(source_episodes, spec=SPEC, epochs=1, **options):
     """Return the digest of each sample of WindowLoader, by epoch: a dict by episode and anchor."""
-    loader = rbc.torch.WindowLoader(given, spec, 4, SEED, **options)
+    loader = rbc.torch.WindowLoader(source_episodes, spec, 4, SEED, **options)
     return [dict(digests(map(as_dict, loader))) for _ in range(epochs)]

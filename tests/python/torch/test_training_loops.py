@@ -1,4 +1,4 @@
-"""The loops of docs/quickstart/training.md: the same losses after a resume, whatever the trainer.
+"""The loops of docs/quickstart/training.md: equal losses after a resume.
 
 Lightning, Accelerate and transformers are tested where they are installed.
 """
@@ -29,7 +29,9 @@ def page():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for a model this small, more threads only wait for each other
     names = {"__name__": "page"}
-    blocks = [each for each in blocks_of(PAGE) if each.language == "python" and not each.comment]
+    blocks = [
+        block for block in blocks_of(PAGE) if block.language == "python" and not block.comment
+    ]
 
     def until(name):
         """Run the blocks up to the one that defines a name; skip it if a package is missing."""
@@ -51,20 +53,20 @@ def page():
 
 
 def test_the_losses_are_those_of_different_batches(page):
-    whole = page()["whole"]
-    assert len(whole) == STEPS and len(set(whole)) == STEPS
+    losses = page()["whole"]
+    assert len(losses) == STEPS and len(set(losses)) == STEPS
 
 
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_plain_loop_resumes(page, tmp_path, stop):
     train = page()["train"]
-    begun = train(stop, tmp_path / "checkpoint.pt")
-    assert begun == page()["whole"][:stop]
+    first_losses = train(stop, tmp_path / "checkpoint.pt")
+    assert first_losses == page()["whole"][:stop]
     assert train(STEPS, tmp_path / "checkpoint.pt") == page()["whole"]
 
 
 def test_workers_change_no_loss(page):
-    """A loop on a DataLoader, with the samples in an order of its own."""
+    """A loop on a DataLoader, with the order of a sampler."""
     from torch.utils.data import DataLoader, DistributedSampler
 
     import robocache as rbc
@@ -98,8 +100,8 @@ def test_workers_change_no_loss(page):
 @pytest.mark.parametrize("stop", STOPS)
 def test_lightning_resumes(page, stop):
     fit = page("fit")["fit"]
-    begun = fit(stop)
-    assert begun + fit(STEPS, resume=page()["folder"] / "module.ckpt") == page()["whole"]
+    first_losses = fit(stop)
+    assert first_losses + fit(STEPS, resume=page()["folder"] / "module.ckpt") == page()["whole"]
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -111,8 +113,8 @@ def test_accelerate_resumes(page, stop):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_trainer_resumes(page, workers):
     names = page("trained")
-    whole = names["trained"](STEPS, f"workers-{workers}", workers=workers)
-    assert whole == names["by_trainer"] and len(set(whole)) == STEPS
+    losses = names["trained"](STEPS, f"workers-{workers}", workers=workers)
+    assert losses == names["by_trainer"] and len(set(losses)) == STEPS
     for stop in (8, 16):  # in the first epoch, and in the second one
         saved = str(names["folder"] / f"workers-{workers}" / f"checkpoint-{stop}")
-        assert names["trained"](STEPS, f"again-{workers}-{stop}", saved, workers) == whole
+        assert names["trained"](STEPS, f"again-{workers}-{stop}", saved, workers) == losses

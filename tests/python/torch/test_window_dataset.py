@@ -20,31 +20,33 @@ from torch.utils import data as torch_data  # noqa: E402
 NUMBERS = rbc.WindowSpec({"state": [-1, 0]})
 
 
-def require_equal(batches, wanted, count=COUNT):
+def require_equal(batches, references, count=COUNT):
     """Every sample once, with the bytes of WindowLoader."""
     found = digests(batches)
     assert len(found) == count and len(dict(found)) == count
-    for key, each in found:
-        assert each == wanted[key], key
+    for key, item in found:
+        assert item == references[key], key
 
 
-def collates(given):
-    return {"collate": given.collate, "default": None}
+def collates(data_set):
+    return {"collate": data_set.collate, "default": None}
 
 
 # ---- samples -------------------------------------------------------------------------------------
 
 
 def test_samples_are_in_the_order_of_the_specification(tmp_path):
-    given = dataset(tmp_path)
-    assert isinstance(given, torch_data.Dataset) and len(given) == COUNT
-    which, anchors = SPEC.samples(episodes(tmp_path))
-    wanted = expected(episodes(tmp_path))[0]
+    data_set = dataset(tmp_path)
+    assert isinstance(data_set, torch_data.Dataset) and len(data_set) == COUNT
+    sample_episodes, anchors = SPEC.samples(episodes(tmp_path))
+    references = expected(episodes(tmp_path))[0]
     for i in (0, 3, 4, 14, np.int64(5), torch.tensor(11)):
-        sample = given[i]
-        assert (int(sample["episode"]), int(sample["anchor"])) == (which[i], anchors[i])
-        assert digest(sample) == wanted[which[i], anchors[i]]
-    assert digest(given[-1]) == digest(given[14]) and digest(given[-15]) == digest(given[0])
+        sample = data_set[i]
+        assert (int(sample["episode"]), int(sample["anchor"])) == (sample_episodes[i], anchors[i])
+        assert digest(sample) == references[sample_episodes[i], anchors[i]]
+    assert digest(data_set[-1]) == digest(data_set[14]) and digest(data_set[-15]) == digest(
+        data_set[0]
+    )
 
 
 def test_the_form_of_a_sample(tmp_path):
@@ -65,59 +67,59 @@ def test_the_form_of_a_sample(tmp_path):
 def test_numbers_only_and_images_only(tmp_path):
     only = rbc.WindowSpec({"front": rbc.Window([-1, 0], images=IMAGES)})
     for spec in (NUMBERS, only):
-        wanted = expected(episodes(tmp_path), spec)[0]
-        require_equal(torch_data.DataLoader(dataset(tmp_path, spec=spec), 4), wanted)
+        references = expected(episodes(tmp_path), spec)[0]
+        require_equal(torch_data.DataLoader(dataset(tmp_path, spec=spec), 4), references)
 
 
 def test_anchors_around_episodes(tmp_path):
     spec = rbc.WindowSpec(SPEC.windows, anchors=(-2, 1))
-    given = dataset(tmp_path, spec=spec)
-    wanted = expected(episodes(tmp_path), spec)[0]
-    require_equal(torch_data.DataLoader(given, 4), wanted, len(wanted))
-    assert len(given) == len(wanted) == COUNT + 3 * 4
+    data_set = dataset(tmp_path, spec=spec)
+    references = expected(episodes(tmp_path), spec)[0]
+    require_equal(torch_data.DataLoader(data_set, 4), references, len(references))
+    assert len(data_set) == len(references) == COUNT + 3 * 4
 
 
 def test_a_selection_with_repeats(tmp_path):
-    chosen = episodes(tmp_path).select([2, 0, 2, 4])
-    wanted = expected(chosen)[0]
-    given = dataset(tmp_path, chosen)
-    require_equal(torch_data.DataLoader(given, 5), wanted, 7 + 4 + 7 + 3)
-    require_equal(torch_data.DataLoader(pickle.loads(pickle.dumps(given)), 5), wanted, 21)
+    selection = episodes(tmp_path).select([2, 0, 2, 4])
+    references = expected(selection)[0]
+    data_set = dataset(tmp_path, selection)
+    require_equal(torch_data.DataLoader(data_set, 5), references, 7 + 4 + 7 + 3)
+    require_equal(torch_data.DataLoader(pickle.loads(pickle.dumps(data_set)), 5), references, 21)
 
 
 @pytest.mark.parametrize("collate", ["collate", "default"])
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
 def test_batches_of_any_size(tmp_path, batch_size, collate):
-    given = dataset(tmp_path)
+    data_set = dataset(tmp_path)
     loader = torch_data.DataLoader(
-        given, batch_size, shuffle=True, collate_fn=collates(given)[collate]
+        data_set, batch_size, shuffle=True, collate_fn=collates(data_set)[collate]
     )
     require_equal(loader, expected(episodes(tmp_path))[0])
 
 
 def test_epochs_and_seeds_change_images(tmp_path):
-    given = dataset(tmp_path)
-    wanted = expected(episodes(tmp_path), epochs=3)
+    data_set = dataset(tmp_path)
+    references = expected(episodes(tmp_path), epochs=3)
     for epoch in (0, 2, 1):
-        given.set_epoch(epoch)
-        assert given.epoch == epoch
-        require_equal(torch_data.DataLoader(given, 4), wanted[epoch])
-    assert digest(given[3]) != digest(dataset(tmp_path, seed=4)[3])
+        data_set.set_epoch(epoch)
+        assert data_set.epoch == epoch
+        require_equal(torch_data.DataLoader(data_set, 4), references[epoch])
+    assert digest(data_set[3]) != digest(dataset(tmp_path, seed=4)[3])
 
 
 def test_without_training_nothing_is_random(tmp_path):
-    given = dataset(tmp_path, train=False)
-    require_equal(torch_data.DataLoader(given, 4), expected(episodes(tmp_path), train=False)[0])
-    before = digest(given[3])
-    given.set_epoch(1)
-    assert digest(given[3]) == before
+    data_set = dataset(tmp_path, train=False)
+    require_equal(torch_data.DataLoader(data_set, 4), expected(episodes(tmp_path), train=False)[0])
+    before = digest(data_set[3])
+    data_set.set_epoch(1)
+    assert digest(data_set[3]) == before
 
 
 def test_frames_of_a_batch_are_read_once():
     source = ArraySource(pixels())
     spec = rbc.WindowSpec({"front": rbc.Window([-1, 0, 1], images=IMAGES)})
-    given = rbc.torch.WindowDataset(states().with_cameras({"front": source}), spec)
-    given.__getitems__([6, 4, 5, 6, 12, 5])
+    data_set = rbc.torch.WindowDataset(states().with_cameras({"front": source}), spec)
+    data_set.__getitems__([6, 4, 5, 6, 12, 5])
     assert source.reads == [(2, [0, 1, 2, 3]), (4, [0, 1])]
 
 
@@ -125,41 +127,41 @@ def test_frames_of_a_batch_are_read_once():
 
 
 def test_collate_returns_the_memory_of_the_samples(tmp_path):
-    given = dataset(tmp_path)
-    samples = given.__getitems__([3, 7, 1])
-    batch = given.collate(samples)
+    data_set = dataset(tmp_path)
+    samples = data_set.__getitems__([3, 7, 1])
+    batch = data_set.collate(samples)
     stacked = torch_data.default_collate(samples)
     assert batch.keys() == stacked.keys()
-    for name, each in batch.items():
-        assert torch.equal(each, stacked[name])
-        assert each[0].data_ptr() == samples[0][name].data_ptr() and each.is_contiguous()
+    for name, item in batch.items():
+        assert torch.equal(item, stacked[name])
+        assert item[0].data_ptr() == samples[0][name].data_ptr() and item.is_contiguous()
 
 
 def test_collate_stacks_what_was_changed(tmp_path):
-    given = dataset(tmp_path)
+    data_set = dataset(tmp_path)
     for change in (
         lambda samples: samples[1].update(state=samples[1]["state"] + 1),
         lambda samples: samples.reverse(),
         lambda samples: samples.pop(),
-        lambda samples: [each.pop("front") for each in samples],
+        lambda samples: [item.pop("front") for item in samples],
         lambda samples: samples.append(samples[0]),
     ):
-        samples = given.__getitems__([3, 7, 1])
+        samples = data_set.__getitems__([3, 7, 1])
         change(samples)
-        batch, stacked = given.collate(samples), torch_data.default_collate(list(samples))
+        batch, stacked = data_set.collate(samples), torch_data.default_collate(list(samples))
         assert batch.keys() == stacked.keys()
-        assert all(torch.equal(each, stacked[name]) for name, each in batch.items())
-    assert digests([given.collate([given[3], given[5]])]) == digests([
-        given.collate(given.__getitems__([3, 5]))
+        assert all(torch.equal(item, stacked[name]) for name, item in batch.items())
+    assert digests([data_set.collate([data_set[3], data_set[5]])]) == digests([
+        data_set.collate(data_set.__getitems__([3, 5]))
     ])  # fmt: skip
 
 
 def test_subsets_and_concatenations(tmp_path):
-    given = dataset(tmp_path)
-    wanted = expected(episodes(tmp_path))[0]
-    part = torch_data.Subset(given, [9, 2, 4])
-    require_equal(torch_data.DataLoader(part, 2, collate_fn=given.collate), wanted, 3)
-    require_equal(torch_data.DataLoader(part + torch_data.Subset(given, [1]), 4), wanted, 4)
+    data_set = dataset(tmp_path)
+    references = expected(episodes(tmp_path))[0]
+    part = torch_data.Subset(data_set, [9, 2, 4])
+    require_equal(torch_data.DataLoader(part, 2, collate_fn=data_set.collate), references, 3)
+    require_equal(torch_data.DataLoader(part + torch_data.Subset(data_set, [1]), 4), references, 4)
 
 
 # ---- processes -----------------------------------------------------------------------------------
@@ -168,53 +170,55 @@ def test_subsets_and_concatenations(tmp_path):
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_that_go_on_for_epochs(tmp_path, method, cached):
-    made = episodes(tmp_path)
+    camera_episodes = episodes(tmp_path)
     if cached:
         cache = rbc.Cache(tmp_path / "cache")
-        made._about = dataclasses.replace(made._about, cache=cache)
-    given = dataset(tmp_path, made, threads=2 if method == "fork" else 1)
-    given[0]  # files are open in this process
-    wanted = expected(episodes(tmp_path), epochs=3)
-    for collate in (None, given.collate) if method == "fork" else (given.collate,):
+        camera_episodes._about = dataclasses.replace(camera_episodes._about, cache=cache)
+    data_set = dataset(tmp_path, camera_episodes, threads=2 if method == "fork" else 1)
+    data_set[0]  # files are open in this process
+    references = expected(episodes(tmp_path), epochs=3)
+    for collate in (None, data_set.collate) if method == "fork" else (data_set.collate,):
         loader = torch_data.DataLoader(
-            given, 2, shuffle=True, num_workers=2, persistent_workers=True,
+            data_set, 2, shuffle=True, num_workers=2, persistent_workers=True,
             multiprocessing_context=method, collate_fn=collate,
         )  # fmt: skip
         for epoch in (0, 2, 1):
-            given.set_epoch(epoch)
-            require_equal(loader, wanted[epoch])
-    require_equal(torch_data.DataLoader(given, 2), wanted[1])  # the parent's files stay open
+            data_set.set_epoch(epoch)
+            require_equal(loader, references[epoch])
+    require_equal(torch_data.DataLoader(data_set, 2), references[1])  # the parent's files stay open
 
 
 def test_ranks_of_a_distributed_sampler(tmp_path):
-    given = dataset(tmp_path)
-    wanted = expected(episodes(tmp_path))[0]
+    data_set = dataset(tmp_path)
+    references = expected(episodes(tmp_path))[0]
     for drop_last, sizes in ((False, [5, 5, 5]), (True, [4, 4, 4])):
         found = []
         for rank in range(3):
-            sampler = torch_data.DistributedSampler(given, 3, rank, drop_last=drop_last)
+            sampler = torch_data.DistributedSampler(data_set, 3, rank, drop_last=drop_last)
             loader = torch_data.DataLoader(
-                given, 2, sampler=sampler, num_workers=rank, drop_last=drop_last
+                data_set, 2, sampler=sampler, num_workers=rank, drop_last=drop_last
             )
             found.append(digests(loader))
-        assert [len(each) for each in found] == sizes
+        assert [len(item) for item in found] == sizes
         together = dict(sum(found, []))
         assert len(together) == sum(sizes)
-        assert all(each == wanted[key] for key, each in together.items())
+        assert all(item == references[key] for key, item in together.items())
 
 
 def test_samples_of_a_worker_are_in_shared_memory(tmp_path):
-    given = dataset(tmp_path)
-    batch = next(iter(torch_data.DataLoader(given, 4, num_workers=1, collate_fn=given.collate)))
-    assert all(each.is_shared() for each in batch.values())
-    assert not given[0]["front"].is_shared()
+    data_set = dataset(tmp_path)
+    batch = next(
+        iter(torch_data.DataLoader(data_set, 4, num_workers=1, collate_fn=data_set.collate))
+    )
+    assert all(item.is_shared() for item in batch.values())
+    assert not data_set[0]["front"].is_shared()
 
 
 def test_an_error_in_a_worker_names_its_cause(tmp_path):
-    given = dataset(tmp_path)
+    data_set = dataset(tmp_path)
     os.truncate(tmp_path / "frames.bin", 100)
     with pytest.raises(ValueError, match="(?s)in DataLoader worker process 0.*cannot reshape"):
-        list(torch_data.DataLoader(given, 4, num_workers=1))
+        list(torch_data.DataLoader(data_set, 4, num_workers=1))
 
 
 # ---- pickles -------------------------------------------------------------------------------------
@@ -240,12 +244,12 @@ def test_a_pickle_has_paths(tmp_path):
     for cache in (None, rbc.Cache(tmp_path / "cache")):
         opened = rbc.data.open(tmp_path / "set", cache=cache).load()
         opened = opened.with_cameras({"front": source})
-        given = rbc.torch.WindowDataset(opened, spec, fill=False)
-        content = pickle.dumps(given)
+        data_set = rbc.torch.WindowDataset(opened, spec, fill=False)
+        content = pickle.dumps(data_set)
         assert len(content) < 20_000
         again = pickle.loads(content)
-        assert digest(again[2500]) == digest(given[2500])
-        assert torch.equal(given[2500]["state"][0], torch.from_numpy(
+        assert digest(again[2500]) == digest(data_set[2500])
+        assert torch.equal(data_set[2500]["state"][0], torch.from_numpy(
             tracks["observation.state"].values[2500]
         ))  # fmt: skip
 

@@ -22,11 +22,11 @@ SEED = 3
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of "imagenet"
 
 
-def cameras(**given):
-    given = given or {"front": FRAMES}
+def cameras(**frames):
+    frames = frames or {"front": FRAMES}
     sources = {
-        name: each if isinstance(each, ArraySource) else ArraySource(each, name)
-        for name, each in given.items()
+        name: item if isinstance(item, ArraySource) else ArraySource(item, name)
+        for name, item in frames.items()
     }
     return states().with_cameras(sources)
 
@@ -62,8 +62,10 @@ def samples(batches):
 
 def rows_of(length, anchor, offsets):
     """Return which rows a window has, and which of them are in the episode."""
-    wanted = [anchor + offset for offset in offsets]
-    return [min(max(row, 0), length - 1) for row in wanted], [0 <= row < length for row in wanted]
+    row_numbers = [anchor + offset for offset in offsets]
+    return [min(max(row, 0), length - 1) for row in row_numbers], [
+        0 <= row < length for row in row_numbers
+    ]
 
 
 def drawn(frames, number, epoch=0, camera=0, images=RANDOM, inside=True, repeat=0):
@@ -106,8 +108,8 @@ def test_the_frames_are_those_of_the_rows(offsets, outside, batch_size):
 
 
 def test_anchors_before_and_after_an_episode():
-    given = loader(front=plain((0, 1)), options={"spec": {"anchors": (-1, 1)}})
-    found = samples(given)
+    window_loader = loader(front=plain((0, 1)), options={"spec": {"anchors": (-1, 1)}})
+    found = samples(window_loader)
     assert set(found) == {(e, a) for e, n in enumerate(LENGTHS) if n for a in range(-1, n + 1)}
     for (episode, anchor), [(parts, valid)] in found.items():
         rows, inside = rows_of(LENGTHS[episode], anchor, (0, 1))
@@ -120,11 +122,11 @@ def test_anchors_before_and_after_an_episode():
 
 def test_each_frame_is_read_once_for_a_batch():
     source = ArraySource(FRAMES)
-    given = loader(
+    window_loader = loader(
         states().with_cameras({"front": source}), 100, options={"threads": 1},
         a=plain(range(-3, 4)), b=plain((0, 0, 1)),
     )  # fmt: skip
-    next(iter(given))
+    next(iter(window_loader))
     for episode in (0, 2, 3, 4):
         reads = [rows for e, rows in source.reads if e == episode]
         assert reads == [list(range(LENGTHS[episode]))] * 2  # one for each window
@@ -135,10 +137,10 @@ def test_each_frame_is_read_once_for_a_batch():
 def test_threads_change_nothing(threads):
     windows = {"front": random((-1, 0, 1))}
     one = samples(loader(options={"threads": threads}, **windows))
-    same(one, samples(loader(options={"threads": 1}, **windows)))
+    require_same(one, samples(loader(options={"threads": 1}, **windows)))
 
 
-def same(one, other):
+def require_same(one, other):
     assert one.keys() == other.keys()
     for key in one:
         for (parts, valid), (others, other_valid) in zip(one[key], other[key]):
@@ -149,11 +151,11 @@ def same(one, other):
 
 def test_several_cameras_and_two_windows_of_one():
     wrist = pixels(height=6, width=9, channels=1, seed=8)
-    given = loader(
+    window_loader = loader(
         cameras(front=FRAMES, wrist=wrist),
         now=plain((0,)), before=plain((-2, -1)), wrist=plain((1,), None),
     )  # fmt: skip
-    for (episode, anchor), [(parts, valid)] in samples(given).items():
+    for (episode, anchor), [(parts, valid)] in samples(window_loader).items():
         for name, frames, offsets in (
             ("now", FRAMES, (0,)),
             ("before", FRAMES, (-2, -1)),
@@ -165,12 +167,12 @@ def test_several_cameras_and_two_windows_of_one():
 
 
 @pytest.mark.parametrize("chosen", [[2], [4, 0], [2, 0, 2, 3, 2], [3, 1, 4]])
-def test_selections_with_repeats(chosen):
-    found = samples(loader(cameras().select(chosen), front=plain((-1, 0, 1))))
-    assert sum(map(len, found.values())) == sum(LENGTHS[e] for e in chosen)
+def test_selections_with_repeats(selection):
+    found = samples(loader(cameras().select(selection), front=plain((-1, 0, 1))))
+    assert sum(map(len, found.values())) == sum(LENGTHS[e] for e in selection)
     for (episode, anchor), [(parts, valid)] in found.items():
-        rows, inside = rows_of(LENGTHS[chosen[episode]], anchor, (-1, 0, 1))
-        np.testing.assert_array_equal(parts["front"], FRAMES[chosen[episode]][rows])
+        rows, inside = rows_of(LENGTHS[selection[episode]], anchor, (-1, 0, 1))
+        np.testing.assert_array_equal(parts["front"], FRAMES[selection[episode]][rows])
         np.testing.assert_array_equal(valid["front"], inside)
 
 
@@ -181,11 +183,11 @@ def test_rows_without_a_frame_are_padding(outside):
     found = samples(loader(cameras(front=source), front=plain((-1, 0), outside=outside)))
     for (episode, anchor), [(parts, valid)] in found.items():
         rows, inside = rows_of(LENGTHS[episode], anchor, (-1, 0))
-        there = [row not in missing.get(episode, ()) for row in rows]
-        shown = there if outside == "hold" else np.logical_and(there, inside)
-        expected = np.where(np.array(shown)[:, None, None, None], FRAMES[episode][rows], 0)
+        has_frame = [row not in missing.get(episode, ()) for row in rows]
+        is_visible = has_frame if outside == "hold" else np.logical_and(has_frame, inside)
+        expected = np.where(np.array(is_visible)[:, None, None, None], FRAMES[episode][rows], 0)
         np.testing.assert_array_equal(parts["front"], expected)
-        np.testing.assert_array_equal(valid["front"], np.logical_and(there, inside))
+        np.testing.assert_array_equal(valid["front"], np.logical_and(has_frame, inside))
     for episode, rows in source.reads:
         assert not set(rows) & set(missing.get(episode, ()))
 
@@ -205,7 +207,7 @@ def test_images_only():
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
 def test_random_images_are_those_of_plain_calls(batch_size, outside):
     offsets = (-1, 0, 3)
-    given = loader(
+    window_loader = loader(
         cameras(front=FRAMES, wrist=FRAMES[::-1][::-1]),
         batch_size,
         front=random(offsets, outside=outside),
@@ -214,7 +216,7 @@ def test_random_images_are_those_of_plain_calls(batch_size, outside):
     )  # fmt: skip
     begins = np.cumsum([0, *LENGTHS])
     for epoch in range(2):
-        for (episode, anchor), [(parts, _)] in samples(given).items():
+        for (episode, anchor), [(parts, _)] in samples(window_loader).items():
             rows, inside = rows_of(LENGTHS[episode], anchor, offsets)
             number = begins[episode] + anchor
             inside = np.ones(3, bool) if outside == "hold" else inside
@@ -226,32 +228,32 @@ def test_random_images_are_those_of_plain_calls(batch_size, outside):
 
 
 def test_one_window_has_one_crop():
-    still = [np.repeat(each[:1], len(each), 0) for each in FRAMES]
+    still = [np.repeat(item[:1], len(item), 0) for item in FRAMES]
     for [(parts, _)] in samples(loader(cameras(front=still), front=random((-1, 0, 1)))).values():
         assert (parts["front"] == parts["front"][:1]).all()
 
 
 def test_repeated_samples_have_other_crops():
     weights = [0.0, 0.0, 0.0, 4.0, 1.0]
-    given = loader(front=random(), options={"weights": weights})
-    found = samples(given)
+    window_loader = loader(front=random(), options={"weights": weights})
+    found = samples(window_loader)
     count = len(found[3, 0])
     assert count > 4 and sum(map(len, found.values())) == sum(LENGTHS)
     images = [parts["front"] for parts, _ in found[3, 0]]
     number = sum(LENGTHS[:3])
     expected = [drawn(FRAMES[3], number, repeat=repeat) for repeat in range(count)]
-    assert sorted(each.tobytes() for each in images) == sorted(each.tobytes() for each in expected)
-    assert len({each.tobytes() for each in images}) == count
+    assert sorted(item.tobytes() for item in images) == sorted(item.tobytes() for item in expected)
+    assert len({item.tobytes() for item in images}) == count
     other = samples(loader(front=random(), batch_size=7, options={"weights": weights}))
-    assert [p["front"].tobytes() for p, _ in other[3, 0]] == [each.tobytes() for each in images]
+    assert [p["front"].tobytes() for p, _ in other[3, 0]] == [item.tobytes() for item in images]
 
 
 def test_without_training_nothing_is_random():
     for options in ({"train": False}, {}):
         images = RANDOM if options else RANDOM.eval()
-        given = loader(front=random((0,), images), options=options)
-        first, second = samples(given), samples(given)
-        same(first, second)
+        window_loader = loader(front=random((0,), images), options=options)
+        first, second = samples(window_loader), samples(window_loader)
+        require_same(first, second)
         for (episode, anchor), [(parts, _)] in first.items():
             frame = FRAMES[episode][[anchor]]
             np.testing.assert_array_equal(parts["front"], RANDOM.eval()(frame))
@@ -269,19 +271,19 @@ def test_without_training_nothing_is_random():
 
 def digest(batch):
     parts = [*batch.values.values(), *batch.valid.values(), batch.episodes, batch.anchors]
-    return b"".join(each.contiguous().numpy().tobytes() for each in parts)
+    return b"".join(item.contiguous().numpy().tobytes() for item in parts)
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_ranks_together_are_one_process(drop_last):
     options = {"drop_last": drop_last}
-    whole = loader(batch_size=8, front=random((-1, 0)), options=dict(options))
+    one_process = loader(batch_size=8, front=random((-1, 0)), options=dict(options))
     ranks = [
         loader(batch_size=2, front=random((-1, 0)), options={"rank": r, "world_size": 4, **options})
         for r in range(4)
     ]
     for _ in range(2):
-        for batch, *parts in zip(whole, *ranks):
+        for batch, *parts in zip(one_process, *ranks):
             for name in batch.values:
                 assert torch.equal(torch.cat([part[name] for part in parts]), batch[name])
                 assert torch.equal(torch.cat([p.valid[name] for p in parts]), batch.valid[name])
@@ -291,8 +293,8 @@ def test_ranks_together_are_one_process(drop_last):
 @pytest.mark.parametrize("options", [{}, {"weights": [1, 2, 3, 4, 5]}])
 def test_a_resumed_loader_gives_the_same_images(stop, options):
     windows = {"front": random((0, 1))}
-    whole = loader(options=dict(options), **windows)
-    expected = [digest(batch) for _ in range(3) for batch in whole]
+    one_process = loader(options=dict(options), **windows)
+    expected = [digest(batch) for _ in range(3) for batch in one_process]
     first = loader(options=dict(options), **windows)
     seen = []
     while len(seen) < stop:
@@ -312,23 +314,23 @@ def test_memory_is_used_again_or_fresh():
         b["front"].data_ptr() for b in loader(batch_size=2, front=plain(), options={"fresh": False})
     ]
     assert len(set(used)) == 3
-    kept = list(loader(batch_size=2, front=plain()))
-    assert len({batch["front"].data_ptr() for batch in kept}) == len(kept)
+    batches = list(loader(batch_size=2, front=plain()))
+    assert len({batch["front"].data_ptr() for batch in batches}) == len(batches)
 
 
 @pytest.mark.parametrize("store", [None, "full", (10, 12), "none"])
 def test_a_cache_changes_no_bit(tmp_path, store):
-    made = file_source(tmp_path / "frames.bin")
+    source = file_source(tmp_path / "frames.bin")
     images = rbc.Images(
         "front", (8, 10), crop=0.8, flip=0.5, augment=JITTER, normalize="imagenet", store=store
     )
     windows = {"front": random((-1, 0, 9), images, outside="fill"), "now": random((0,), images)}
-    expected = samples(loader(states().with_cameras({"front": made}), **windows))
-    cached = with_cache(states().with_cameras({"front": made}), rbc.Cache(tmp_path / "cache"))
+    expected = samples(loader(states().with_cameras({"front": source}), **windows))
+    cached = with_cache(states().with_cameras({"front": source}), rbc.Cache(tmp_path / "cache"))
     for _ in range(2):  # stores, then reads
-        given = loader(cached, **windows)
-        same(samples(given), expected)
-        stored = [w.reader.are_stored for w in given._batches._images._windows]
+        window_loader = loader(cached, **windows)
+        require_same(samples(window_loader), expected)
+        stored = [w.reader.are_stored for w in window_loader._batches._images._windows]
         assert stored == [store != "none"] * 2
     assert len(rbc.Cache(tmp_path / "cache").items()) == (0 if store == "none" else 1)
 
@@ -359,18 +361,18 @@ OTHERS = {
 
 def test_a_state_of_other_images_is_refused():
     episodes = cameras(front=FRAMES, wrist=FRAMES)
-    given = {name: loader(episodes, **windows) for name, windows in OTHERS.items()}
-    states_of = {name: each.state_dict() for name, each in given.items()}
-    assert len({each["spec"] for each in states_of.values()}) == len(OTHERS)
-    for name, each in given.items():
-        before = each.state_dict()
+    window_loader = {name: loader(episodes, **windows) for name, windows in OTHERS.items()}
+    states_of = {name: item.state_dict() for name, item in window_loader.items()}
+    assert len({item["spec"] for item in states_of.values()}) == len(OTHERS)
+    for name, item in window_loader.items():
+        before = item.state_dict()
         for other, state in states_of.items():
             if other == name:
-                each.load_state_dict(state)
+                item.load_state_dict(state)
                 continue
             with pytest.raises(ValueError, match="^state: spec has the digest [0-9]+, expected"):
-                each.load_state_dict(state)
-            assert each.state_dict() == before
+                item.load_state_dict(state)
+            assert item.state_dict() == before
 
 
 def test_a_state_is_the_same_for_equal_images():
@@ -386,9 +388,9 @@ def test_a_state_is_the_same_for_equal_images():
 def test_a_state_from_before_there_were_images():
     """Saved by a loader of the same data without cameras, by a version without images."""
     saved = SAVED_BEFORE_IMAGES
-    given = rbc.torch.WindowLoader(states(), rbc.WindowSpec({"state": [-1, 0]}), 4)
-    given.load_state_dict(saved)
-    assert given.state_dict() == saved
+    window_loader = rbc.torch.WindowLoader(states(), rbc.WindowSpec({"state": [-1, 0]}), 4)
+    window_loader.load_state_dict(saved)
+    assert window_loader.state_dict() == saved
 
 
 SAVED_BEFORE_IMAGES = {
@@ -407,7 +409,7 @@ SAVED_BEFORE_IMAGES = {
 
 
 def shorter(e, n):
-    return [each[:n] if i == e else each for i, each in enumerate(FRAMES)]
+    return [item[:n] if i == e else item for i, item in enumerate(FRAMES)]
 
 
 REFUSED = {
@@ -425,7 +427,7 @@ REFUSED = {
         "episodes, or select those that have it$",
     ),
     "zero frames": (
-        lambda: loader(cameras(front=[each[:0] for each in FRAMES]), front=plain()),
+        lambda: loader(cameras(front=[item[:0] for item in FRAMES]), front=plain()),
         r"camera: 'front' has no frames in episode 0, .* \(and 3 more episodes\); align",
     ),
     "other lengths": (
@@ -484,6 +486,6 @@ def test_an_error_of_a_source_reaches_the_loop():
         def read(self, episode, rows, out):
             raise rbc.data.FormatError("front.mp4", "row 3 of episode 2", "the frame is damaged")
 
-    given = loader(cameras(front=Damaged(FRAMES)), front=plain())
+    window_loader = loader(cameras(front=Damaged(FRAMES)), front=plain())
     with pytest.raises(rbc.data.FormatError, match=r"front\.mp4.*row 3 of episode 2.*is damaged"):
-        list(given)
+        list(window_loader)

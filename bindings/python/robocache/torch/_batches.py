@@ -42,8 +42,8 @@ class WindowBatch:
             return tensor.to(device, non_blocking=non_blocking)
 
         return WindowBatch(
-            {name: moved(each) for name, each in self.values.items()},
-            {name: moved(each) for name, each in self.valid.items()},
+            {name: moved(tensor) for name, tensor in self.values.items()},
+            {name: moved(tensor) for name, tensor in self.valid.items()},
             moved(self.episodes),
             moved(self.anchors),
         )

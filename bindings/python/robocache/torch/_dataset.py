@@ -32,10 +32,9 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
     - by window name and ``_is_valid``, bool [O]: the opposite of LeRobot's ``is_pad``;
     - "episode" and "anchor": the episode and the row, int64.
 
-    The values are those of :class:`WindowLoader` for the same sample, seed and epoch, bit for bit,
-    whatever the batch size, the sampler and the number of workers, forked or spawned. Of weights
-    that repeat samples this holds for the first time that an epoch has a sample: random crops and
-    colours are the same each time here.
+    :class:`WindowLoader` gives the same values for a sample, a seed and an epoch, bit for bit. The
+    batch size, the sampler and the workers, forked or spawned, change nothing. If a sampler repeats
+    a sample in an epoch, its crop and colours are the same each time; in WindowLoader they differ.
 
     A DataLoader makes a batch by one call, which reads each frame once. With
     ``collate_fn=dataset.collate`` the batch is not copied, also not from a worker.
@@ -139,8 +138,8 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, also in workers that are running: call it before each epoch's loop.
 
-        The number is in shared memory. Only copies in processes that torch did not start, such as
-        those of Ray, have one of their own.
+        The number is in shared memory. Copies that torch did not send, such as in processes of Ray,
+        have separate numbers.
         """
         number = checked_int(epoch, "epoch:")
         if number < 0:
@@ -192,10 +191,10 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
         episodes = np.searchsorted(self._ends, numbers, "right")
         before = self._ends[episodes - 1] * (episodes > 0)
         anchors = numbers - before + self._spec.anchors[0]
-        made = _empty((len(numbers),), torch.int64), _empty((len(numbers),), torch.int64)
-        for each, values in zip(made, (episodes, anchors)):
-            each.copy_(torch.from_numpy(values))
-        return Samples(*made)
+        tensors = _empty((len(numbers),), torch.int64), _empty((len(numbers),), torch.int64)
+        for tensor, values in zip(tensors, (episodes, anchors)):
+            tensor.copy_(torch.from_numpy(values))
+        return Samples(*tensors)
 
     @staticmethod
     def collate(samples: Sequence[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
@@ -226,12 +225,12 @@ class _Made(list[dict[str, torch.Tensor]]):
 
     def __init__(self, batch: dict[str, torch.Tensor]) -> None:
         self.batch = batch
-        self._parts = list(zip(*(each.unbind(0) for each in batch.values())))
+        self._parts = list(zip(*(tensor.unbind(0) for tensor in batch.values())))
         super().__init__(dict(zip(batch, parts)) for parts in self._parts)
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether all samples are those of the batch, in their order."""
+        """Whether the samples are the parts of the batch, in order."""
         return len(self) == len(self._parts) and all(
             list(sample) == list(self.batch) and all(map(operator.is_, sample.values(), parts))
             for sample, parts in zip(self, self._parts)
@@ -239,7 +238,7 @@ class _Made(list[dict[str, torch.Tensor]]):
 
 
 def _require_names(spec: WindowSpec) -> None:
-    """Refuse windows whose names are those of other results."""
+    """Refuse windows that have the name of another result."""
     windows = {name for name, window in spec.windows.items() if window.output}
     others = {_EPISODE, _ANCHOR, *(f"{name}{_IS_VALID}" for name in windows)}
     for name in spec.windows:
@@ -263,8 +262,8 @@ def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype)
     like: Any = torch.empty(0, dtype=dtype)
     storage = torch.UntypedStorage._new_shared(math.prod(shape) * like.element_size(), device="cpu")
-    made: torch.Tensor = like.set_(storage, 0, shape)
-    return made
+    tensor: torch.Tensor = like.set_(storage, 0, shape)
+    return tensor
 
 
 def _unread(episodes: Episodes, spec: WindowSpec) -> Episodes:
