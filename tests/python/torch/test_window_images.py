@@ -166,7 +166,7 @@ def test_several_cameras_and_two_windows_of_one():
             np.testing.assert_array_equal(valid[name], inside)
 
 
-@pytest.mark.parametrize("chosen", [[2], [4, 0], [2, 0, 2, 3, 2], [3, 1, 4]])
+@pytest.mark.parametrize("selection", [[2], [4, 0], [2, 0, 2, 3, 2], [3, 1, 4]])
 def test_selections_with_repeats(selection):
     found = samples(loader(cameras().select(selection), front=plain((-1, 0, 1))))
     assert sum(map(len, found.values())) == sum(LENGTHS[e] for e in selection)

@@ -106,7 +106,8 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
         self._ends = spec.counts(episodes).cumsum()
         if len(self) == 0:
             raise ValueError("episodes: no samples; the episodes may be shorter than the windows")
-        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._epoch: Any = torch.zeros((), dtype=torch.int64)  # Any: torch's method has no types
+        self._epoch.share_memory_()
         self._opened: tuple[Cutter, BatchImages | None] | None = None
         self._opened = self._open()
         self._digest = digest_of_episodes(episodes, spec)
@@ -261,7 +262,8 @@ def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     if torch_data.get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
     like: Any = torch.empty(0, dtype=dtype)
-    storage = torch.UntypedStorage._new_shared(math.prod(shape) * like.element_size(), device="cpu")
+    storages: Any = torch.UntypedStorage
+    storage = storages._new_shared(math.prod(shape) * like.element_size(), device="cpu")
     tensor: torch.Tensor = like.set_(storage, 0, shape)
     return tensor
 
