@@ -15,7 +15,7 @@ from .._episodes.episodes import Episodes, make_episodes
 from .._library.errors import REFUSALS, shown
 from .._windows.spec import WindowSpec
 from ._batches import Cutter, Forms, require_episodes_and_spec
-from ._frames import BatchImages, Outputs, PinnedMemory
+from ._frames import BatchImages, BatchMemory, Outputs
 from ._sampler import Samples
 from ._state import checked_int, digest_of_episodes
 
@@ -168,7 +168,7 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
         size = len(samples.episodes)
         outputs = _outputs({**cutter.forms, **({} if images is None else images.forms())}, size)
         if images is not None and size:
-            images.write(samples, self._seed, self.epoch, PinnedMemory(), outputs)
+            images.write(samples, self._seed, self.epoch, BatchMemory(), outputs)
         cutter.cut(samples, outputs)
         batch = {}
         for name in self._spec.windows:
