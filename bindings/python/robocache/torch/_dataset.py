@@ -106,8 +106,8 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
         self._ends = spec.counts(episodes).cumsum()
         if len(self) == 0:
             raise ValueError("episodes: no samples; the episodes may be shorter than the windows")
-        self._epoch: Any = torch.zeros((), dtype=torch.int64)  # Any: torch's method has no types
-        self._epoch.share_memory_()
+        self._epoch = torch.zeros((), dtype=torch.int64)
+        _share(self._epoch)
         self._opened: tuple[Cutter, BatchImages | None] | None = None
         self._opened = self._open()
         self._digest = digest_of_episodes(episodes, spec)
@@ -215,7 +215,7 @@ class WindowDataset(torch_data.Dataset[dict[str, torch.Tensor]]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._epoch.share_memory_()  # for workers of this process; it may be shared already
+        _share(self._epoch)  # for workers of this process
 
     def __repr__(self) -> str:
         return f"WindowDataset(samples={len(self)}, epoch={self.epoch}, seed={self._seed})"
@@ -236,6 +236,11 @@ class _Made(list[dict[str, torch.Tensor]]):
             list(sample) == list(self.batch) and all(map(operator.is_, sample.values(), parts))
             for sample, parts in zip(self, self._parts)
         )
+
+
+def _share(tensor: Any) -> None:
+    """Move a tensor to memory that is shared with workers, if it is not there."""
+    tensor.share_memory_()  # without types in torch
 
 
 def _require_names(spec: WindowSpec) -> None:
