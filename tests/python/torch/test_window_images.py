@@ -481,6 +481,16 @@ def test_refused(case):
         call()
 
 
+def test_a_file_that_is_missing_is_named_when_the_loader_is_created():
+    class Missing(ArraySource):
+        @property
+        def shape(self):
+            raise rbc.data.FormatError("front.mp4", "", "is missing")
+
+    with pytest.raises(rbc.data.FormatError, match=r"^front\.mp4.*is missing"):
+        loader(cameras(front=Missing(FRAMES)), front=plain())
+
+
 def test_an_error_of_a_source_reaches_the_loop():
     class Damaged(ArraySource):
         def read(self, episode, rows, out):

@@ -221,8 +221,9 @@ def window_images(
             sources[options] = camera_of(episodes, camera, **images.source_options)
             _require_rows(episodes, spec, camera, sources[options], rows)
         source = sources[options]
+        shape = source.shape  # its errors name the file
         try:
-            steps = images.steps(source.shape)
+            steps = images.steps(shape)
         except ValueError as error:
             raise ValueError(f"windows[{name!r}].images.{error}") from None
         key = (*options, images.store == "none", str(steps.document()))
