@@ -391,7 +391,7 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool
 
     single_level: Any = torch.autograd.function._SingleLevelFunction
 
-    class Function(single_level):  # type: ignore[misc]
+    class Function(single_level):
         @staticmethod
         def forward(ctx: Any, keyset: Any, operands: tuple[Any, ...], *tensors: Any) -> Any:
             setup(ctx, *operands)  # may raise an error
