@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 
+import frame_sources
 import robocache as rbc
 from camera_sources import HEIGHT, LENGTHS, WIDTH, ArraySource, file_source, pixels, states
 
@@ -499,3 +500,30 @@ def test_an_error_of_a_source_reaches_the_loop():
     window_loader = loader(cameras(front=Damaged(FRAMES)), front=plain())
     with pytest.raises(rbc.data.FormatError, match=r"front\.mp4.*row 3 of episode 2.*is damaged"):
         list(window_loader)
+
+
+def test_stores_that_may_not_fit_into_memory_are_prefetched(tmp_path, monkeypatch):
+    from robocache.data._frames.reader import StoredFrames
+
+    source = frame_sources.made(tmp_path / "data", [5, 7, 3, 10])
+    offsets = np.concatenate([[0], np.cumsum(source.lengths)])
+    state = rbc.Track(np.zeros((25, 1), np.float32), offsets)
+    cache = rbc.Cache(tmp_path / "cache", require=True)
+    episodes = rbc.Episodes({"state": state}).with_cameras({"front": source}, cache=cache)
+    window = rbc.Window([-1, 0], images=rbc.Images("front", (6, 8)))
+    spec = rbc.WindowSpec({"state": [0], "front": window})
+    expected = [each["front"].clone() for each in rbc.torch.WindowLoader(episodes, spec, 4)]
+    asked = []
+    prefetch = StoredFrames.prefetch
+
+    def noted(self, chosen, rows):
+        asked.append(list(zip(chosen.tolist(), rows.tolist())))
+        prefetch(self, chosen, rows)
+
+    monkeypatch.setattr(StoredFrames, "prefetch", noted)
+    assert len(list(rbc.torch.WindowLoader(episodes, spec, 4))) == 7
+    assert asked == []
+    monkeypatch.setattr("robocache.torch._frames.memory_bytes", lambda: 1000)
+    found = [each["front"].clone() for each in rbc.torch.WindowLoader(episodes, spec, 4)]
+    assert all(torch.equal(one, other) for one, other in zip(found, expected))
+    assert len(asked) == 7 and all(len(set(each)) == len(each) > 0 for each in asked)

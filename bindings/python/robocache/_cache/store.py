@@ -277,6 +277,11 @@ class Entry:
         gather = _core.rbc_entry_gather
         _with_status(gather, context._handle, self.handle, name, rows, out)
 
+    def prefetch(self, name: str, rows: Any) -> None:
+        """Ask the system to read rows of a track that a later gather needs."""
+        prefetch = _core.rbc_entry_prefetch
+        _with_status(prefetch, default_context(CPU)._handle, self.handle, name, rows)
+
     def episode_offsets(self) -> Any:
         """Return where each episode begins, and where the last ends, as int64 [E+1]."""
         import numpy as np

@@ -49,6 +49,7 @@ class WindowBatch:
         )
 
 
+_PREFETCHED = 2  # batches, before their frames are read
 Forms = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shape of a sample and dtype
 
 
@@ -186,6 +187,8 @@ class Ahead:
             self._slots = [self._slot() for _ in range(self._count)]
         free = deque(self._slots)
         waiting: deque[Future[_Slot]] = deque()
+        if self._images is not None and self._images.prefetches:
+            samples = _prefetched(samples, self._images)
         threads = 1 if self._images is None else 2
         with ThreadPoolExecutor(threads, thread_name_prefix="robocache-windows") as thread:
             try:
@@ -272,6 +275,17 @@ class Ahead:
                 samples = Samples(batch.episodes.clone(), batch.anchors.clone())
                 return _batch(pairs, samples)
         return batch
+
+
+def _prefetched(samples: Iterator[Samples], images: BatchImages) -> Iterator[Samples]:
+    """Yield samples; the frames of each are prefetched two batches before."""
+    waiting: deque[Samples] = deque()
+    for each in samples:
+        images.prefetch(each)
+        waiting.append(each)
+        if len(waiting) > _PREFETCHED:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _batch(parts: Outputs, samples: Samples) -> WindowBatch:

@@ -10,6 +10,7 @@ import torch
 from .._arguments.call import begin
 from .._cache.store import pinned_bytes, register
 from .._library.context import default_context
+from ._registered import memory_bytes
 from ._sampler import Samples
 
 if TYPE_CHECKING:
@@ -50,12 +51,38 @@ class BatchImages:
         self._on_cuda = device.type == "cuda"
         self._steps: dict[str, ImageSteps] = {}
         self._registered: set[str] = set()
+        self._prefetched = self._not_in_memory()
         if self._on_cuda:
             for window in windows:
                 self._steps[window.name] = window.steps.on(
                     lambda array: torch.from_numpy(array).to(device)
                 )
             self._register(pin)
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether :meth:`prefetch` does something."""
+        return bool(self._prefetched)
+
+    def _not_in_memory(self) -> list[WindowImages]:
+        """Return the windows whose stores are so large that the page cache may not hold them."""
+        from ..data._frames.reader import StoredFrames
+
+        stores = {
+            id(window.reader): window.reader.num_bytes
+            for window in self._windows
+            if isinstance(window.reader, StoredFrames)
+        }
+        if sum(stores.values()) <= memory_bytes() // 2:
+            return []
+        return [window for window in self._windows if id(window.reader) in stores]
+
+    def prefetch(self, samples: Samples) -> None:
+        """Ask the system to read the frames of a later batch."""
+        for window in self._prefetched:
+            frames = window.frames(samples.episodes.numpy(), samples.anchors.numpy())
+            reader: Any = window.reader
+            reader.prefetch(frames.episodes, frames.places)
 
     def _register(self, budget: int) -> None:
         """Let the GPU read the frames of stores, as far as the budget reaches."""
@@ -68,7 +95,7 @@ class BatchImages:
             if not isinstance(reader, StoredFrames) or not reader.is_mapped:
                 continue
             if id(reader) not in fits:
-                size = sum(entry.num_bytes for entry in reader.entries)
+                size = reader.num_bytes
                 fits[id(reader)] = size <= budget
                 if size <= budget:
                     for entry in reader.entries:

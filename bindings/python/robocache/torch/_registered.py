@@ -38,8 +38,12 @@ def budget_of(pin: Any) -> int:
     """
     if pin is not None:
         return bytes_of(pin, "pin")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return memory // 4 // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return memory_bytes() // 4 // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def memory_bytes() -> int:
+    """Return the bytes of memory of the machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def registered(

@@ -112,7 +112,8 @@ class Filling:
         identity: str,
         episodes: Sequence[int],
     ) -> None:
-        self.source, self.steps, self.cache = source.sequential(), steps, cache
+        self.source = source.copy().sequential()  # others may read the one of the episodes
+        self.steps, self.cache = steps, cache
         self.unstored = ""  # why frames of the source must not be stored
         self.groups = groups_of(self.source, episodes, steps.stored_shape)
         self._sources: dict[str, Sources] = {}
@@ -209,7 +210,6 @@ class Filling:
         before = self._why_not_published()
         if before is not None:
             return self._unstored(before)
-        self.source = self.source.copy()  # others may read the one of the episodes
         title = f"Storing frames of {printable(self.source.name)}"
         title += f" ({text_of_bytes(self.missing_bytes)})"
         _log.info("%s: %s: %s", printable(self.source.path), title, self.cache.last_miss)

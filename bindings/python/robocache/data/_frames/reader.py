@@ -153,13 +153,28 @@ class StoredFrames(FrameReader):
 
     def place(self, episodes: Any, rows: Any) -> tuple[Any, Any]:
         """Return the entry of each frame, and its row there."""
-        return self._entry_of[episodes], self._first[episodes] + rows
+        entries = self._entry_of[episodes]
+        if len(entries) and entries.min() < 0:
+            episode = int(episodes[int(entries.argmin())])
+            raise ValueError(f"episodes: episode {episode} of the data set is not in the entries")
+        return entries, self._first[episodes] + rows
 
     def read(self, episodes: Any, rows: Any, out: Any, context: Any = None) -> None:
         """Write frames to ``out``: of any library, on the device of the context."""
         entries, places = self.place(episodes, rows)
         for run in _runs(entries):
             self.entries[int(entries[run.start])].gather(FRAMES, places[run], out[run], context)
+
+    def prefetch(self, episodes: Any, rows: Any) -> None:
+        """Ask the system to read frames that a later call needs."""
+        entries, places = self.place(episodes, rows)
+        for run in _runs(entries):
+            self.entries[int(entries[run.start])].prefetch(FRAMES, places[run])
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all entries."""
+        return sum(entry.num_bytes for entry in self.entries)
 
     def views(self, episodes: Any, rows: Any) -> Iterator[tuple[slice, list[Any], Any]]:
         """Yield parts of a batch, the arrays of the store that have its frames, and rows in them.
