@@ -63,13 +63,14 @@ def test_all_jobs(run):
     assert status == 0, output
     table = table_of(output)
     assert list(table) == [
-        *("debian", "library", "requirements", "package", "packages", "lint", "test"),
-        *("arm", "asan", "tsan", "all"),
+        *("debian", "library", "requirements", "build-sanitizers", "package", "packages", "lint"),
+        *("test", "arm", "asan", "tsan", "all"),
     ]
     assert all(remark is None and float(seconds) >= 0.1 for seconds, remark in table.values())
     assert any(call.startswith("make test share= random=1/4 cuda=90") for call in calls)
     assert "make lint LINT=quick share= random=1/4 cuda=90 strict=yes" in calls
     assert "make packages share= random=1/4 cuda=90 strict=" in calls
+    assert "make build-asan build-tsan share= random=1/4 cuda=90 strict=" in calls
     for preset in ("asan", "tsan"):
         assert f"make {preset} share=1/8 random=1/4 cuda=90 strict=" in calls
     assert any(call.startswith("make bits-aarch64") for call in calls)
@@ -78,9 +79,15 @@ def test_all_jobs(run):
 @pytest.mark.parametrize(
     "job, steps",
     [
-        (None, ["debian", "library", "requirements", "package", "lint", "test", "asan", "tsan"]),
+        (
+            None,
+            [
+                *("debian", "library", "requirements", "build-sanitizers", "package", "lint"),
+                *("test", "asan", "tsan"),
+            ],
+        ),
         ("tests", ["debian", "library", "requirements", "package", "lint", "test"]),
-        ("sanitizers", ["debian", "requirements", "asan", "tsan"]),
+        ("sanitizers", ["debian", "requirements", "build-sanitizers", "asan", "tsan"]),
         ("packages", ["debian", "requirements", "packages"]),
         ("arm", ["debian", "arm"]),
     ],

@@ -12,9 +12,11 @@ import pytest
 
 import data_sources
 import shortages
+from random_share import random_share
 
-STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS")  # else half of four, in turn
-AMOUNTS = ["--steps", STEPS] if STEPS else ["--steps", "4", "--half"]
+STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS")  # else a part of four, in turn
+TURNS = "2" if random_share(4) == 4 else "4"
+AMOUNTS = ["--steps", STEPS] if STEPS else ["--steps", "4", "--turns", TURNS]
 
 
 @pytest.fixture(scope="module")

@@ -7,5 +7,16 @@ import os
 
 def random_share(count: int) -> int:
     """Return the number of random cases to run, of `count`: with 1/4 a quarter of them."""
-    parts = int(os.environ.get("ROBOCACHE_RANDOM_SHARE", "0/1").split("/")[1])
-    return -(-count // parts)
+    return -(-count // _parts())
+
+
+def fast_gradients() -> bool:
+    """Return whether gradcheck compares random directions (fast_mode) and not every element.
+
+    All elements of a few cases are compared in every run, by the tests that do not ask.
+    """
+    return _parts() > 1
+
+
+def _parts() -> int:
+    return int(os.environ.get("ROBOCACHE_RANDOM_SHARE", "0/1").split("/")[1])

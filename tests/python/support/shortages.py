@@ -1,6 +1,6 @@
 """Shortages of memory, threads, files and space: the error names them, and no data is lost.
 
-    python tests/python/support/shortages.py [--format NAME] [--writer NAME] [--steps N] [--half]
+    python tests/python/support/shortages.py [--format NAME] [--writer NAME] [--steps N] [--turns N]
 
 Every source is read, and every kind of file is written, under limits from none to enough. Each
 attempt gives all of the right result, or fails with MemoryError or an OSError that names what was
@@ -33,14 +33,14 @@ SHORT = {"ENOMEM", "EMFILE", "ENFILE", "EAGAIN", "ENOSPC", "EFBIG", "EDQUOT"}
 SECONDS = 20.0
 
 
-def attempts(steps: int, writes: bool, turn: int | None) -> Iterator[tuple[str, int]]:
+def attempts(steps: int, writes: bool, turn: int, turns: int) -> Iterator[tuple[str, int]]:
     """Kinds of limits, each with how much more of it a process may have: from none to enough.
 
-    With a turn, half of them: those of an even turn, or the others of an odd one.
+    Of several turns, each has a part of them.
     """
 
     def has_turn(number: int) -> bool:
-        return turn is None or (number + turn) % 2 == 0
+        return (number + turn) % turns == 0
 
     for i in range(steps):
         if has_turn(i):
@@ -157,7 +157,7 @@ def attempt(kind, amount, function, *arguments):
     return told
 
 
-def read_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]:
+def read_all(name: str, folder: Path, steps: int, turn: int, turns: int) -> list[str]:
     """Return the problems of reading a format."""
     folder.mkdir(mode=0o755)
     made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
@@ -168,7 +168,7 @@ def read_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]
     good, modules = forked.good(data_sources.held, sample)
     forked.import_all(modules)
     found, before = [], data_sources.files_below(folder)
-    for kind, amount in attempts(steps, writes=False, turn=turn):
+    for kind, amount in attempts(steps, writes=False, turn=turn, turns=turns):
         told = attempt(kind, amount, data_sources.held, sample, "keep")
         text = fault(told, good, folder / "sample")
         if text:
@@ -178,7 +178,7 @@ def read_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]
     return found
 
 
-def write_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]:
+def write_all(name: str, folder: Path, steps: int, turn: int, turns: int) -> list[str]:
     """Return the problems of a writer."""
     folder.mkdir(mode=0o755)
     _recording().save(folder / "recording.npz", "npz")
@@ -188,7 +188,7 @@ def write_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str
     good, modules = forked.good(written, write, folder / "good", out)
     forked.import_all(modules)
     found = []
-    for kind, amount in attempts(steps, writes=True, turn=turn):
+    for kind, amount in attempts(steps, writes=True, turn=turn, turns=turns):
         place = folder / "tried"
         place.mkdir()
         place.chmod(0o777)
@@ -208,7 +208,9 @@ def main() -> int:
     parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
     parser.add_argument("--writer", choices=WRITERS, action="append")
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--half", action="store_true", help="half of the limits, in turn")
+    parser.add_argument(
+        "--turns", type=int, default=1, help="each of N formats has a part of the limits"
+    )
     told = parser.parse_args()
     some = told.format or told.writer
     results = {}
@@ -217,12 +219,10 @@ def main() -> int:
     forked.import_all(["robocache.cli._app"])
     try:
         for i, name in enumerate((told.format or ()) if some else data_sources.SOURCES):
-            turn = i if told.half else None
-            results[f"read {name}"] = read_all(name, folder / name, told.steps, turn)
+            results[f"read {name}"] = read_all(name, folder / name, told.steps, i, told.turns)
         for i, name in enumerate((told.writer or ()) if some else WRITERS):
-            turn = i if told.half else None
             place = folder / f"write {name}"
-            results[f"write {name}"] = write_all(name, place, told.steps, turn)
+            results[f"write {name}"] = write_all(name, place, told.steps, i, told.turns)
     finally:
         shutil.rmtree(folder)
     print(json.dumps({"found": results, "met": MET}, indent=1))

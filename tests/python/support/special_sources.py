@@ -1,6 +1,6 @@
 """Every file of every source in turn as a pipe, a socket or a device: an error that says so.
 
-    python tests/python/support/special_sources.py [--format NAME]
+    python tests/python/support/special_sources.py [--format NAME] [--fewer]
 
 Each is opened and inspected in a separate process, which has five seconds. It may end with an error
 that names the file, or with all data of the source if the file is not needed.
@@ -64,8 +64,12 @@ def commanded(path: Path) -> list:
     return forked.command("inspect", path, *unit)
 
 
-def run(name: str, folder: Path) -> list[str]:
-    """Return the problems of a format."""
+def run(name: str, folder: Path, turn: int | None) -> list[str]:
+    """Return the problems of a format.
+
+    With a turn, which counts the formats, the first file is each kind for one of the two ways to
+    read it, and one kind for the command, in turn.
+    """
     made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
     if made.get("result") == "None":
         print(f"{name}: skipped: no package can write it", file=sys.stderr)
@@ -75,20 +79,24 @@ def run(name: str, folder: Path) -> list[str]:
     forked.import_all(modules)
     found = []
     for i, file in enumerate(fuzz_readers.files_of(sample)):
-        for kind in WORDS if i == 0 else ("pipe",):
+        for k, kind in enumerate(WORDS if i == 0 else ("pipe",)):
             copy = folder / "copy" / sample.name
             copy.parent.mkdir()
             (shutil.copytree if sample.is_dir() else shutil.copy)(sample, copy)
             place = copy / file.relative_to(sample) if sample.is_dir() else copy
             put(place, kind)
             ways = ("refuse", "keep")
-            for damaged in ways if i == 0 else (ways[i % 2],):
+            both = i == 0 and turn is None
+            for damaged in ways if both else (ways[(i + k + (turn or 0)) % 2],):
                 told = forked.call(data_sources.held, copy, damaged, seconds=SECONDS)
                 text = fault(told, kind, good)
                 if text:
                     found.append(f"{name}: {file.name} is {WORDS[kind]} ({damaged}): {text}")
+            commands = i == 0 and (turn is None or turn % len(WORDS) == k)
             told = (
-                forked.call(commanded, copy, seconds=SECONDS) if i == 0 else {"result": [1, "", ""]}
+                forked.call(commanded, copy, seconds=SECONDS)
+                if commands
+                else {"result": [1, "", ""]}
             )
             if "result" not in told:
                 found.append(f"{name}: inspect: {file.name} is {WORDS[kind]}: {told}")
@@ -101,14 +109,15 @@ def run(name: str, folder: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
+    parser.add_argument("--fewer", action="store_true", help="a part of the calls, in turn")
     told = parser.parse_args()
     names = told.format or list(data_sources.SOURCES)
     results = {}
     forked.import_commands()
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     try:
-        for name in names:
-            results[name] = run(name, folder / name)
+        for i, name in enumerate(names):
+            results[name] = run(name, folder / name, i if told.fewer else None)
     finally:
         shutil.rmtree(folder)
     print(json.dumps(results, indent=1))
