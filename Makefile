@@ -74,7 +74,11 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
+demo: deps-build $(STAMPS)/build ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
+	@# What the demo needs is fetched while the package is compiled.
+	@$(MAKE) --no-print-directory $(STAMPS)/demo & fetching=$$!; \
+	  $(MAKE) --no-print-directory package || failed=1; \
+	  wait $$fetching || failed=1; exit $${failed:-0}
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
