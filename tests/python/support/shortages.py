@@ -36,7 +36,7 @@ SECONDS = 20.0
 def attempts(steps: int, writes: bool, turn: int, turns: int) -> Iterator[tuple[str, int]]:
     """Kinds of limits, each with how much more of it a process may have: from none to enough.
 
-    Of several turns, each has a part of them.
+    Each of several turns has a part of them.
     """
 
     def has_turn(number: int) -> bool:
