@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "format.h"
@@ -94,9 +95,9 @@ std::vector<FoundEntry> findEntries(const StoreRoot& root) {
       entries.back().locked = locked.count(key) != 0;
     }
   }
-  std::stable_sort(
-      entries.begin(), entries.end(),
-      [](const FoundEntry& one, const FoundEntry& two) { return one.last_use < two.last_use; });
+  std::sort(entries.begin(), entries.end(), [](const FoundEntry& one, const FoundEntry& two) {
+    return std::tie(one.last_use, one.key) < std::tie(two.last_use, two.key);
+  });
   return entries;
 }
 
