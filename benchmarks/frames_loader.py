@@ -2,15 +2,18 @@
 
     python benchmarks/frames_loader.py [--folder DIR] [--frames 2000] [--size 480x640]
                                        [--repeat 20] [--threads 1] [--batch 64] [--seconds 4]
+                                       [--ranks 1,2,4,8]
 
 Stores frames of noise of two cameras, full and in 224 x 224, and measures loaders of state (1 x
 14), actions (50 x 14) and one frame of each camera. On a GPU it also measures a pinned copy of the
 same bytes, the share of time in which a small training loop keeps the GPU busy, and staging, where
-the frames are not registered. Prints one JSON line per case.
+the frames are not registered. With --ranks it measures several processes, of one core each, that
+share the stored frames. Prints one JSON line per case.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -60,8 +63,9 @@ def episodes_of(folder, frames, shape, cache, repeat=1):
     }
     cameras = {}
     for name in ("front", "wrist"):
-        (folder / f"{name}.bin").write_bytes(name.encode())
-        os.utime(folder / f"{name}.bin", (10**9, 10**9))
+        if not (folder / f"{name}.bin").exists():
+            (folder / f"{name}.bin").write_bytes(name.encode())
+            os.utime(folder / f"{name}.bin", (10**9, 10**9))
         cameras[name] = Noise(folder, name, count, shape)
     episodes = rbc.Episodes(tracks).with_cameras(cameras, cache=cache)
     return episodes.select(np.tile(np.arange(count), repeat))
@@ -141,6 +145,7 @@ def main():
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--ranks", default="", help="numbers of processes, such as 1,2,4,8")
     arguments = parser.parse_args()
     if arguments.threads:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.threads])
@@ -149,8 +154,42 @@ def main():
     shape = (*map(int, arguments.size.split("x")), 3)
     try:
         cases(folder, shape, arguments)
+        for count in filter(None, arguments.ranks.split(",")):
+            ranks(folder, shape, arguments, int(count))
     finally:
         shutil.rmtree(folder)
+
+
+def ranks(folder, shape, arguments, count):
+    """Measure processes with one core each that share the stored frames."""
+    context = multiprocessing.get_context("spawn")
+    cores = sorted(os.sched_getaffinity(0))
+    if count > len(cores):
+        return
+    for case, crop in (("full, crop 0.95", 0.95), ("224 x 224", None)):
+        with context.Pool(count) as pool:
+            options = (str(folder), arguments.frames, shape, crop, arguments.batch, count)
+            tasks = [
+                pool.apply_async(rank, (*options, i, cores[i], arguments.seconds))
+                for i in range(count)
+            ]
+            found = [task.get() for task in tasks]
+        rates, memory = zip(*found)
+        shown(case, device="cpu", ranks=count, samples_per_s=sum(rates), pss_bytes=sum(memory))
+
+
+def rank(folder, frames, shape, crop, batch, count, number, core, seconds):
+    """Return the samples per second of one process, and its memory, shared parts divided."""
+    os.sched_setaffinity(0, [core])
+    torch.set_num_threads(1)
+    cache = rbc.Cache(Path(folder) / "cache", require=True)
+    episodes = episodes_of(Path(folder), frames, shape, cache, 20)
+    spec = spec_of(crop, None)
+    loader = rbc.torch.WindowLoader(episodes, spec, batch, rank=number, world_size=count)
+    rate = rate_of(loader, seconds)
+    with open("/proc/self/smaps_rollup") as file:
+        memory = sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    return rate, memory * 1024
 
 
 def cases(folder, shape, arguments):
