@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .._errors import needed
-from .._write.pictures import kind_of, size_of
+from .picture_headers import kind_of, size_of
 
 if TYPE_CHECKING:
     import numpy as np

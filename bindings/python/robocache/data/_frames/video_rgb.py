@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import FormatError, needed
-from .._formats.pixels import Converter
+from .pixels import Converter
 from .video_index import matrix_of, require_progressive
 
 if TYPE_CHECKING:

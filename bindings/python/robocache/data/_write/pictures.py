@@ -7,10 +7,12 @@ import zlib
 from typing import Any
 
 from .._errors import needed
-from .._formats.pixels import Converter
+from .._frames.picture_headers import JPEG as JPEG
+from .._frames.picture_headers import PNG as PNG
+from .._frames.picture_headers import kind_of as kind_of
+from .._frames.picture_headers import size_of as size_of
+from .._frames.pixels import Converter
 
-PNG = b"\x89PNG\r\n\x1a\n"
-JPEG = b"\xff\xd8\xff"
 _LEVEL = 4  # of zlib: higher ones take much longer for few percent
 _MOST = 1 << 28  # pixels of a picture, so that a damaged header does not fill the memory
 _QUALITY = 2  # of JPEG: 2 is the best that its encoder has
@@ -19,33 +21,6 @@ _QUALITY = 2  # of JPEG: 2 is the best that its encoder has
 def av() -> Any:
     """Import PyAV."""
     return needed("av", "video", "pictures and videos")
-
-
-def kind_of(data: bytes) -> str | None:
-    """Return "png" or "jpeg" for an encoded picture; None for another content."""
-    if data.startswith(PNG):
-        return "png"
-    return "jpeg" if data.startswith(JPEG) else None
-
-
-def size_of(data: bytes) -> tuple[int, int]:
-    """Return the height and the width of a PNG or JPEG picture."""
-    if data.startswith(PNG):
-        width, height = struct.unpack(">II", data[16:24])
-        return height, width
-    at = 2
-    while at + 9 <= len(data):
-        if data[at] != 0xFF:
-            break
-        mark = data[at + 1]
-        if mark == 0xFF or 0xD0 <= mark <= 0xD8:  # fill bytes, and marks without a content
-            at += 1 if mark == 0xFF else 2
-        elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-            return height, width
-        else:
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-    raise ValueError("its header has no size, or is truncated")
 
 
 def png(image: Any) -> bytes:

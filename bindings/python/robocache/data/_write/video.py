@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from .._errors import FormatError, reading
-from .._formats.pixels import Converter
+from .._frames.pixels import Converter
 from .pictures import av
 
 CODECS = ("libsvtav1", "libaom-av1")  # the encoders of AV1, the better one first

@@ -13,8 +13,8 @@ from typing import Any
 from ..._errors import FormatError, some
 from ..._file_access import Limit
 from ..._frames.arrays import ArrayFrames, StoredRows, blocks, runs
+from ..._frames.picture_headers import kind_of
 from ..._frames.pictures import Files, ImageFrames
-from ..._write.pictures import kind_of
 from .process import Failure, File, Piece, close_unused
 
 _FILES = 8  # that are kept open, of data sets with a file per episode
