@@ -497,3 +497,21 @@ def test_rows_without_a_frame_are_stored_black_and_are_not_valid(tmp_path):
     assert (valid[:, 0] == ((anchors > 0) & ((anchors - 1) % 3 != 0))).all()
     black = batches[0]["front"][anchors % 3 == 0][:, 1]
     assert (black == np.float32(9) / np.float32(255)).all()
+
+
+def test_storing_reads_a_copy_of_the_camera_and_closes_it(tmp_path, monkeypatch):
+    source = frame_sources.made(tmp_path / "data", LENGTHS)
+    used = {"read": set(), "closed": set()}
+    read = frame_sources.DrawnFrames.read
+    monkeypatch.setattr(
+        frame_sources.DrawnFrames,
+        "read",
+        lambda self, *arguments: used["read"].add(id(self)) or read(self, *arguments),
+    )
+    monkeypatch.setattr(
+        frame_sources.DrawnFrames, "close", lambda self: used["closed"].add(id(self))
+    )
+    frames = reader_of(source, cache_in(tmp_path))
+    assert used["read"] == used["closed"] and len(used["read"]) == 1
+    assert id(source) not in used["read"]
+    np.testing.assert_array_equal(held(frames), stored(source))

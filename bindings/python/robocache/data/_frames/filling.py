@@ -213,21 +213,27 @@ class Filling:
         title = f"Storing frames of {printable(self.source.name)}"
         title += f" ({text_of_bytes(self.missing_bytes)})"
         _log.info("%s: %s: %s", printable(self.source.path), title, self.cache.last_miss)
-        with progress(title, self.missing_frames, show, "frames") as advance:
-            for i in self.missing:
-                key, about = self._keys[i]
-                try:
-                    entry = self._fill(store, self.groups[i], key, about, advance)
-                except SHORTAGES as error:
-                    if _is_of_source(error):
-                        raise
-                    self.cache._writes = False
-                    self.cache._trouble(error, f"cannot write {self.cache.path}")
-                    return False
-                if entry is None:
-                    return False
-                self._entries[i] = entry
-        self.source.close()
+        try:
+            with progress(title, self.missing_frames, show, "frames") as advance:
+                return self._fill_missing(store, advance)
+        finally:
+            self.source.close()
+
+    def _fill_missing(self, store: Store, advance: Any) -> bool:
+        """Store the missing groups; return whether all of them are in the cache then."""
+        for i in self.missing:
+            key, about = self._keys[i]
+            try:
+                entry = self._fill(store, self.groups[i], key, about, advance)
+            except SHORTAGES as error:
+                if _is_of_source(error):
+                    raise
+                self.cache._writes = False
+                self.cache._trouble(error, f"cannot write {self.cache.path}")
+                return False
+            if entry is None:
+                return False
+            self._entries[i] = entry
         return True
 
     def _store(self) -> Store | None:
