@@ -274,3 +274,62 @@ def test_aligned_episodes(tmp_path):
                 np.testing.assert_array_equal(whole(camera, e), parts[source][expected])
     one = episodes.align(4).select([1])
     assert one._about.chosen.tolist() == [1] and len(one.cameras["img"].lengths) == 2
+
+
+def test_a_pickle_takes_the_options_of_images(tmp_path):
+    """Workers that are spawned, and Ray, get the cameras of an alignment as pickles."""
+    arrivals, stamps = jitter(overtake=False)
+    bag(tmp_path / "bag", arrivals, stamps)
+    aligned = data.open(tmp_path / "bag").select(["/imu", "/cam"]).align(30)
+    camera = aligned.cameras["/cam"]
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(camera))))
+    expected = newest(np.asarray(aligned["/imu"].times), stamps, max_age=10_000_000)
+    assert 0 < (expected < 0).sum() < len(expected)
+    for each in (camera, again):
+        assert each.with_options(max_age=0.01).rows(0).tolist() == expected.tolist()
+        other = each.with_options(convert="RGB")
+        assert other.source is not each.source
+        assert other.rows(0).tolist() == camera.rows(0).tolist()
+    rows = held([np.array([0, 3])])[1]
+    rows = pickle.loads(pickle.dumps(HeldFrames(camera.source, [rows.rows(0)], [2])))
+    assert rows.with_options(convert="RGB").rows(0).tolist() == [0, 3]
+
+
+def test_joined_with_an_alignment(tmp_path):
+    """Rows without a frame stay so next to data sets in which every row has one."""
+    frames, camera = held([np.array([-1, 2, 2])])
+    whole_camera = ArrayFrames("front", frames[1], [0, 2, 4])
+    values = np.zeros((4, 1), np.float32)
+    full = rbc.Episodes({"state": rbc.Track(values, [0, 2, 4])})
+    full = full.with_cameras({"front": whole_camera})
+    part = rbc.Episodes({"state": rbc.Track(values[:3], [0, 3])}).with_cameras({"front": camera})
+    images = rbc.Images("front", dtype="uint8", layout="hwc")
+    spec = rbc.WindowSpec({"state": [0], "front": rbc.Window([0], images=images)})
+    expected = [frames[1][0], np.zeros_like(frames[1][0]), frames[0][2]]
+    for sets, which in (([full, part], [0, 2, 2]), ([part, full], [1, 0, 0])):
+        found, valid = images_of(data.concat(sets), spec, which, [0, 0, 1])
+        assert valid[:, 0].tolist() == [True, False, True]
+        np.testing.assert_array_equal(found[:, 0], expected)
+    nothing = part.select([])
+    for sets in ([nothing, full], [full, nothing]):
+        found, valid = images_of(data.concat(sets), spec, [0, 1], [1, 1])
+        assert valid.all()
+        np.testing.assert_array_equal(found[:, 0], frames[1][[1, 3]])
+
+
+def test_only_some_episodes_lack_frames():
+    frames, camera = held([np.array([0, 3]), np.array([1, -1, 4])])
+
+    class Some(HeldFrames):
+        def missing(self, episode):
+            return super().missing(episode) if episode else None
+
+    some = Some(camera.source, camera.rows, camera.lengths)
+    episodes = rbc.Episodes({"state": rbc.Track(np.zeros((5, 1), np.float32), [0, 2, 5])})
+    images = rbc.Images("front", dtype="uint8", layout="hwc")
+    spec = rbc.WindowSpec({"state": [0], "front": rbc.Window([0], images=images)})
+    found, valid = images_of(
+        episodes.with_cameras({"front": some}), spec, [0, 1, 1, 1], [1, 0, 1, 2]
+    )
+    assert valid[:, 0].tolist() == [True, True, False, True]
+    np.testing.assert_array_equal(found[[0, 1, 3], 0], [frames[0][3], frames[1][1], frames[1][4]])

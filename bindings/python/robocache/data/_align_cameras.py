@@ -84,15 +84,22 @@ class _Finder:
         """Return a finder for which older frames do not exist."""
         return dataclasses.replace(self, seen=dataclasses.replace(self.seen, max_age=seconds))
 
+    def known(self, count: int) -> _Known:
+        """Return a finder that holds the times of all episodes, for a pickle."""
+        times = tuple(self.times(episode) for episode in range(count))
+        return _Known(self.source.name, times, self.seen)
+
     def __call__(self, episode: int) -> Any:
+        return newest(self.source.name, *self.times(episode), self.seen)
+
+    def times(self, episode: int) -> tuple[Any, Any, Any]:
+        """Return times of rows, and stamps and arrivals of frames, of an episode."""
         track = next(iter(self.made.tracks.values()))
         unit = unit_of(track) or self.unit
         queries = _of_episode(track, track.times, episode)
         if isinstance(self.data, Recording):
-            queries, stamps, arrivals = self._of_recording(queries, unit)
-        else:
-            queries, stamps, arrivals = self._of_episodes(queries, unit, episode)
-        return newest(self.source.name, queries, stamps, arrivals, self.seen)
+            return self._of_recording(queries, unit)
+        return self._of_episodes(queries, unit, episode)
 
     def _of_recording(self, queries: Any, unit: str | None) -> tuple[Any, Any, Any]:
         """Return times of rows, and stamps and arrivals of frames, in one dtype."""
@@ -157,6 +164,25 @@ class _Finder:
                 return tracks[name]
         text = f"{printable(self.source.name)}: has {count} frames in episode {episode}, but no "
         raise ValueError(f"{text}track with times has as many rows")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    """Finds the frame of each row of an episode in times that it holds."""
+
+    name: str
+    times: tuple[tuple[Any, Any, Any], ...]
+    seen: Seen
+
+    def with_max_age(self, seconds: float) -> _Known:
+        """Return a finder for which older frames do not exist."""
+        return dataclasses.replace(self, seen=dataclasses.replace(self.seen, max_age=seconds))
+
+    def known(self, count: int) -> _Known:
+        return self
+
+    def __call__(self, episode: int) -> Any:
+        return newest(self.name, *self.times[episode], self.seen)
 
 
 def _of_episode(track: Track, times: Any, episode: int) -> Any:

@@ -50,7 +50,8 @@ class HeldFrames(FrameSource):
     def __getstate__(self) -> dict[str, Any]:
         for episode in range(len(self._lengths)):
             self.rows(episode)
-        return {**self.__dict__, "_find": None}
+        known = getattr(self._find, "known", None)  # of an alignment: another max_age is possible
+        return {**self.__dict__, "_find": known and known(len(self._lengths))}
 
     def rows(self, episode: int) -> NDArray[np.int64]:
         """Return the frame of each row of an episode, int64 [n]; -1: it has none."""
@@ -123,9 +124,11 @@ class HeldFrames(FrameSource):
         source = self.source.with_options(convert=convert, rotate=rotate)
         if source is self.source and max_age is None:
             return self
-        find = self._find
+        find: Any = self.rows
+        if hasattr(self._find, "with_max_age"):
+            find = self._find
         if max_age is not None:
-            if not hasattr(find, "with_max_age"):
+            if find is not self._find:
                 raise ValueError(
                     f"max_age: is {max_age}, but the frames of {self.name!r} are chosen already; "
                     "pass max_age to align"

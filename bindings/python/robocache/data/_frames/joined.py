@@ -73,12 +73,8 @@ class JoinedFrames(FrameSource):
         source.read(own, rows, out)
 
     def missing(self, episode: int) -> NDArray[np.bool_] | None:
-        import numpy as np
-
         source, own = self.part(episode)
-        missing = source.missing(own)
-        none = missing is None and any(each.missing(0) is not None for each in self._sources)
-        return np.zeros(int(source.lengths[own]), bool) if none else missing
+        return source.missing(own)
 
     def with_options(self, **options: Any) -> FrameSource:
         return self._with([source.with_options(**options) for source in self._sources])

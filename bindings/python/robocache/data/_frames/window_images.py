@@ -333,11 +333,9 @@ def _missing_rows(source: FrameSource, begins: Any, chosen: Any) -> Any:
     """Return which rows have no frame, bool [n]; None if all have one."""
     import numpy as np
 
-    parts = []
+    without = np.zeros(int(begins[-1]), bool)
     for e in range(len(begins) - 1):
         missing = source.missing(e if chosen is None else int(chosen[e]))
-        if missing is None:
-            return None
-        parts.append(missing)
-    missing_rows = np.concatenate(parts) if parts else np.zeros(0, bool)
-    return missing_rows if missing_rows.any() else None
+        if missing is not None:
+            without[begins[e] : begins[e + 1]] = missing
+    return without if without.any() else None
