@@ -527,3 +527,37 @@ def test_stores_that_may_not_fit_into_memory_are_prefetched(tmp_path, monkeypatc
     found = [each["front"].clone() for each in rbc.torch.WindowLoader(episodes, spec, 4)]
     assert all(torch.equal(one, other) for one, other in zip(found, expected))
     assert len(asked) == 7 and all(len(set(each)) == len(each) > 0 for each in asked)
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({"dtype": "foo"}, TypeError, "dtype: is 'foo', expected a float"),
+        ({"dtype": 5}, TypeError, "dtype: is 5, expected a float"),
+        ({"dtype": "int8"}, TypeError, "dtype: is int8, expected uint8 or a float"),
+        ({"dtype": "bool"}, TypeError, "dtype: is bool, expected uint8 or a float"),
+        ({"rotate": "no"}, TypeError, "rotate: is 'no', expected True or False"),
+        ({"color_first": None}, TypeError, "color_first: is None, expected True or False"),
+        ({"area": None}, TypeError, "area: is None, expected two numbers"),
+        ({"ratio": 5}, TypeError, "ratio: is 5, expected two numbers"),
+        ({"normalize": 5}, TypeError, "normalize: is 5, expected a formula or a table"),
+        (
+            {"model": "openp"},
+            ValueError,
+            "model: is 'openp', expected one of .* Did you mean openpi",
+        ),
+        ({"model": 5}, ValueError, "model: is 5, expected one of 'openpi'"),
+    ],
+)
+def test_wrong_options_are_named_when_they_are_given(options, error, text):
+    with pytest.raises(error, match=text):
+        rbc.Images("front", **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.dtype("float16"), torch.float16, "float16"])
+def test_dtypes_of_any_library(dtype):
+    frames = FRAMES[0]
+    images = rbc.Images("front", dtype=dtype)
+    assert images == rbc.Images("front", dtype="float16")
+    assert images(frames).dtype == np.float16
+    assert images(torch.from_numpy(frames)).dtype == torch.float16

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.options import code_of, number
-from .._library.errors import shown
+from .._library.dtypes import dtype_name
+from .._library.errors import REFUSALS, shown
 from .._operations.image_draws import ColorJitter, ImageDraws, image_draws
-from .._operations.image_presets import image_preset
+from .._operations.image_presets import image_preset, image_presets
 from .._operations.images import (
     ANCHORS,
     FILTERS,
@@ -28,6 +29,8 @@ from .._operations.images import (
     normalization_table,
     size_of,
 )
+from .._printable import plural
+from .._suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +39,7 @@ _IMAGENET: dict[str, Any] = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224
 _UNIT = "x / 255"
 _Size = tuple[int, int]
 _Stage = dict[str, Any]  # arguments of images()
+_DTYPES = ("uint8", "float16", "bfloat16", "float32", "float64")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -197,26 +201,32 @@ class Images:
             pad_anchor=pad_anchor,
             pad_value=pad_value,
             crop=_checked_crop(crop, model),
-            area=tuple(area),
-            ratio=tuple(ratio),
+            area=_checked_range(area, "area"),
+            ratio=_checked_range(ratio, "ratio"),
             flip=float(flip),
             augment=augment,
-            color_first=bool(color_first),
+            color_first=_checked_bool(color_first, "color_first"),
             normalize=normalize,
             model=model,
             store=_checked_store(store),
             convert=convert,
-            rotate=bool(rotate),
+            rotate=_checked_bool(rotate, "rotate"),
             max_age=None if max_age is None else float(max_age),
             layout=layout,
-            dtype=dtype,
+            dtype=None if dtype is None else _checked_dtype(dtype),
             random=True,
         )
         if model is not None:
             self._require_only_model()
-            image_preset(model, size=self.size)
+            image_preset(_checked_model(model), size=self.size)
         elif not isinstance(normalize, (str, type(None))):
-            self._table(len(normalize))
+            try:
+                channels = len(normalize)
+            except REFUSALS:
+                raise TypeError(
+                    f"normalize: is {shown(normalize)}, expected a formula or a table [C,256]"
+                ) from None
+            self._table(channels)
         else:
             self._table(3)
 
@@ -281,7 +291,7 @@ class Images:
             if self.normalize == "imagenet":
                 if channels != 3:
                     raise ValueError(
-                        f"normalize: is 'imagenet', but frames have {channels} channels"
+                        f"normalize: is 'imagenet', but frames have {plural(channels, 'channel')}"
                     )
                 options = _IMAGENET
             try:
@@ -347,6 +357,36 @@ def _checked_crop(crop: Any, model: str | None) -> Any:
     if isinstance(crop, str):
         raise ValueError(f"crop: is {shown(crop)}, expected 'area', a size or a fraction")
     return size_of(crop, "crop")
+
+
+def _checked_range(values: Any, name: str) -> tuple[Any, ...]:
+    """Return a range as a tuple; its numbers are checked where a crop uses them."""
+    try:
+        return tuple(values)
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(values)}, expected two numbers") from None
+
+
+def _checked_bool(value: Any, name: str) -> bool:
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise TypeError(f"{name}: is {shown(value)}, expected True or False")
+
+
+def _checked_dtype(dtype: Any) -> str:
+    name = dtype_name(dtype)
+    if name not in _DTYPES:
+        raise TypeError(f"dtype: is {name}, expected uint8 or a float")
+    return name
+
+
+def _checked_model(model: Any) -> str:
+    names = image_presets()
+    if isinstance(model, str) and model in names:
+        return model
+    expected = ", ".join(map(repr, names))
+    near = did_you_mean(model, names)
+    raise ValueError(f"model: is {shown(model)}, expected one of {expected}{near}")
 
 
 def _checked_store(store: Any) -> Any:
@@ -589,7 +629,7 @@ def _stages_of_model(
 ) -> tuple[list[_Stage], int | None, dict[str, Any] | None]:
     assert spec.model is not None
     if channels != 3:
-        raise ValueError(f"frames: have {channels} channels, but the model takes 3")
+        raise ValueError(f"frames: have {plural(channels, 'channel')}, but the model takes 3")
     stages = [dict(stage) for stage in image_preset(spec.model, size=spec.size).stages(size)]
     for stage in stages:
         if stage.get("fit") == "pad":
