@@ -515,3 +515,34 @@ def test_storing_reads_a_copy_of_the_camera_and_closes_it(tmp_path, monkeypatch)
     assert used["read"] == used["closed"] and len(used["read"]) == 1
     assert id(source) not in used["read"]
     np.testing.assert_array_equal(held(frames), stored(source))
+
+
+def test_errors_of_the_camera_are_not_errors_of_the_cache(tmp_path):
+    class Unreadable(frame_sources.DrawnFrames):
+        def read(self, episode, rows, out):
+            if episode == 3:
+                raise PermissionError(13, "Permission denied", self.path)
+            super().read(episode, rows, out)
+
+    frame_sources.made(tmp_path / "data", LENGTHS)
+    cache = cache_in(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PermissionError, match="data"):
+            reader_of(Unreadable(tmp_path / "data", LENGTHS), cache)
+    source = frame_sources.DrawnFrames(tmp_path / "data", LENGTHS)
+    np.testing.assert_array_equal(held(reader_of(source, cache)), stored(source))
+
+
+def test_a_cache_that_is_removed_while_it_is_filled(tmp_path):
+    class Removing(frame_sources.DrawnFrames):
+        def read(self, episode, rows, out):
+            super().read(episode, rows, out)
+            if episode == 2:
+                shutil.rmtree(tmp_path / "cache")
+
+    frame_sources.made(tmp_path / "data", LENGTHS)
+    source = Removing(tmp_path / "data", LENGTHS)
+    with pytest.warns(RuntimeWarning, match="cannot write .*The run goes on without it"):
+        frames = reader_of(source, cache_in(tmp_path))
+    assert isinstance(frames, reader.DecodedFrames)

@@ -115,6 +115,7 @@ class Filling:
         self.source = source.copy().sequential()  # others may read the one of the episodes
         self.steps, self.cache = steps, cache
         self.unstored = ""  # why frames of the source must not be stored
+        self._of_source: BaseException | None = None  # the error with which reading frames ended
         self.groups = groups_of(self.source, episodes, steps.stored_shape)
         self._sources: dict[str, Sources] = {}
         for path in dict.fromkeys(group.source.path for group in self.groups):
@@ -226,7 +227,7 @@ class Filling:
             try:
                 entry = self._fill(store, self.groups[i], key, about, advance)
             except SHORTAGES as error:
-                if _is_of_source(error):
+                if error is self._of_source:
                     raise
                 self.cache._writes = False
                 self.cache._trouble(error, f"cannot write {self.cache.path}")
@@ -354,7 +355,11 @@ class Filling:
                     buffers[turn] = np.empty((end - begin, *self.source.shape), np.uint8)
                 part = buffers[turn][: end - begin]
                 turn = (turn + 1) % len(buffers)
-                _read(group.source, group.begin + e, np.arange(begin, end), part)
+                try:
+                    _read(group.source, group.begin + e, np.arange(begin, end), part)
+                except BaseException as error:
+                    self._of_source = error
+                    raise
                 yield part
 
 
@@ -380,13 +385,6 @@ def _is_below(name: str, folders: set[str]) -> bool:
 
 def _digest_of(lengths: Sequence[int]) -> str:
     return hashlib.sha256(",".join(map(str, lengths)).encode()).hexdigest()
-
-
-def _is_of_source(error: BaseException) -> bool:
-    """Whether an error is about the frames that are read, not about the store."""
-    from .._errors import FormatError
-
-    return isinstance(error, (FormatError, FileNotFoundError))
 
 
 def space_text(fillings: Sequence[Filling]) -> str:
