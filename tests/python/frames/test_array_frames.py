@@ -239,12 +239,43 @@ def test_cameras_that_differ_between_episodes(tmp_path):
         assert len(found) == 1
         return found.pop()
 
-    text = fault(pixels(4), None, None, lengths=[4, 4, 4])
-    assert "not a camera in all episodes: 'data/demo_1', 'data/demo_2' lack it" in text
     text = fault(pixels(4), pixels(6), lengths=[4, 3])
     assert "data/demo_1" in text and "has 6 frames, but the tracks of this episode have 3" in text
     text = fault(pixels(4), pixels(4, H, W + 1, 3))
     assert "data/demo_1" in text and "[12, 17, 3]" in text and "[12, 16, 3]" in text
+
+
+def test_a_camera_that_some_episodes_lack(tmp_path):
+    """The episodes that have it can be selected, as the message says."""
+    frames = [pixels(4), None, pixels(3, seed=1), None]
+    path = aged(write_demos(tmp_path / "demos.hdf5", frames, lengths=[4, 4, 3, 2]))
+    name = "obs/agentview_image"
+    images = rbc.Images(name, dtype="uint8", layout="hwc")
+    spec = rbc.WindowSpec({"actions": [0], "front": rbc.Window([0], images=images)})
+    for require in (None, True, True):  # the cache holds what is left out too
+        cache = require and rbc.Cache(tmp_path / "cache", require=True)
+        episodes = data.open(path, cache=cache)
+        assert episodes.cameras[name].lengths.tolist() == [4, 0, 3, 0]
+        (left_out,) = [each for each in episodes.left_out if each.place == name]
+        text = "not a camera in all episodes: 'data/demo_1', 'data/demo_3' lack it"
+        assert text in left_out.reason
+        with pytest.raises(ValueError, match="has no frames in episode 1, .* select those that"):
+            images_of(episodes, spec, [0], [0])
+        found, valid = images_of(episodes.select([2, 0]), spec, [0, 1, 0], [2, 3, 0])
+        assert valid.all()
+        np.testing.assert_array_equal(found[:, 0], [frames[2][2], frames[0][3], frames[2][0]])
+
+
+def test_no_error_at_the_end_of_a_process(tmp_path):
+    path = write_demos(tmp_path / "demos.hdf5", [pixels(4)])
+    code = f"""
+import numpy, robocache
+camera = robocache.data.open({str(path)!r}).cameras["obs/agentview_image"]
+kept = camera.copy()
+camera.read(0, numpy.arange(2), numpy.empty((2, *camera.shape), numpy.uint8))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
 
 
 def test_rows_that_were_never_written(tmp_path):

@@ -53,13 +53,23 @@ class StoredRows(ABC):
         The values are valid until the next part.
         """
 
-    #: Why the array is not a camera of all episodes: path, place and reason.
+    #: Why the array is not a camera: path, place and reason.
     fault: tuple[str, str, str] | None = None
+    #: The same, if some episodes lack it: they have no frames.
+    partial: tuple[str, str, str] | None = None
 
     def require(self) -> None:
         """Raise a FormatError if there is a fault."""
         if self.fault is not None:
             raise FormatError(*self.fault)
+
+    def fault_text(self) -> str | None:
+        """Return why the array is not a camera of all episodes, without the folder."""
+        fault = self.fault or self.partial
+        if fault is None:
+            return None
+        path, place, reason = fault
+        return str(FormatError(os.path.basename(path), place, reason))
 
     def copy(self) -> StoredRows:
         """Return the same rows with no file open."""
@@ -113,8 +123,8 @@ class ArrayFrames(FrameSource):
 
     @property
     def fault(self) -> str | None:
-        """Why the array is not a camera of all episodes, as all uses of it report; or None."""
-        return None if self._rows.fault is None else str(FormatError(*self._rows.fault))
+        """Why the array is not a camera of all episodes, without the folder; or None."""
+        return self._rows.fault_text()
 
     @property
     def shape(self) -> tuple[int, int, int]:

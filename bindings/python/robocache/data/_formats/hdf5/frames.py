@@ -158,7 +158,9 @@ class Hdf5Rows(StoredRows):
             file.__exit__()
 
     def __del__(self) -> None:
-        close_unused(self.__dict__.get("_files", {}).values())  # else they stay locked
+        files = self.__dict__.get("_files")
+        if files:  # else modules may be gone: at the end of the process
+            close_unused(files.values())  # else they stay locked
 
 
 # ---- which arrays are cameras -------------------------------------------------------------------
@@ -190,13 +192,21 @@ def cameras_of(
     for name in dict.fromkeys(name for demo in demos for name in demo.pictures):
         found = [demo.pictures.get(name) for demo in demos]
         first = next(each for each in found if each is not None)
-        places = [_place(demo, each or first) for demo, each in zip(demos, found)]
-        fault = _fault(path, name, demos, found)
+        places = [
+            _place(demo, each or first, 0 if each is None else demo.length)
+            for demo, each in zip(demos, found)
+        ]
+        fault = _fault(name, demos, found)
         rows = Hdf5Rows(path, name, places, limit, fault)
+        lacking = [_label(demo) for demo, each in zip(demos, found) if each is None]
+        if lacking:
+            text = f"is not a camera in all episodes: {some(lacking)} lack it"
+            rows.partial = (path, name, text)
         if not first.encoded:
             made[name] = ArrayFrames.made(name, rows)
         elif fault is None and _is_encoded(rows):
-            made[name] = ImageFrames.made(name, RowFiles(rows))
+            made[name] = camera = ImageFrames.made(name, RowFiles(rows))
+            camera.fault = rows.fault_text()
     return made
 
 
@@ -209,29 +219,29 @@ def _row(found: Found) -> tuple[int, ...]:
     return found.shape[1:]
 
 
-def _place(demo: Any, found: Found) -> Place:
+def _place(demo: Any, found: Found, length: int) -> Place:
     dtype = found.dtype.newbyteorder("=").str
-    return Place(demo.file, demo.group, demo.length, _row(found), found.chunk, dtype)
+    return Place(demo.file, demo.group, length, _row(found), found.chunk, dtype)
+
+
+def _label(demo: Any) -> str:
+    return str(demo.group or os.path.basename(demo.file))
 
 
 def _fault(
-    path: str, name: str, demos: Sequence[Any], found: Sequence[Found | None]
+    name: str, demos: Sequence[Any], found: Sequence[Found | None]
 ) -> tuple[str, str, str] | None:
-    """Return why an array is not a camera of all episodes: path, place and reason."""
-    lacking = [demo.place for demo, each in zip(demos, found) if each is None]
-    if lacking:
-        return path, name, f"is not a camera in all episodes: {some(lacking)} lack it"
-    first = found[0]
-    assert first is not None
-    for demo, each in zip(demos, found):
-        assert each is not None
-        place = f"{demo.place}/{name}"
+    """Return why an array is not a camera of the episodes that have it: path, place and reason."""
+    pairs = [(demo, each) for demo, each in zip(demos, found) if each is not None]
+    first_demo, first = pairs[0]
+    for demo, each in pairs:
+        place = f"{demo.group}/{name}".lstrip("/")
         if each.shape[0] not in (demo.length, demo.length + 1):
             text = f"has {each.shape[0]} frames, but the tracks of this episode have {demo.length}"
             return demo.file, place, f"{text} rows"
         same = (each.encoded, first.encoded) == (True, True)
         if not same and (_row(each), each.dtype) != (_row(first), first.dtype):
-            text = f"has {each.dtype} {list(_row(each))}, but {demos[0].place} has "
+            text = f"has {each.dtype} {list(_row(each))}, but {_label(first_demo)} has "
             return demo.file, place, f"{text}{first.dtype} {list(_row(first))}"
         if each.lacking:
             text = f"is packed with the filter {', '.join(each.lacking)}, which is not installed"

@@ -193,7 +193,7 @@ def open(path: str, options: Options) -> Episodes:
         notes.left_out.pop(name, None)
         if camera.fault is not None:
             notes.left_out[name] = f"pictures: {camera.fault}"
-        elif isinstance(camera, ImageFrames):  # files of PNG or JPEG, whose bytes are not channels
+        if isinstance(camera, ImageFrames):  # files of PNG or JPEG, whose bytes are not channels
             for demo in demos:
                 demo.arrays.pop(name, None)
     infos = _tracks_of(demos, notes)
