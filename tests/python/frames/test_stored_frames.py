@@ -1,5 +1,6 @@
 """Frames in the cache: what is stored, when it is made again, and who makes it."""
 
+import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -546,3 +547,23 @@ def test_a_cache_that_is_removed_while_it_is_filled(tmp_path):
     with pytest.warns(RuntimeWarning, match="cannot write .*The run goes on without it"):
         frames = reader_of(source, cache_in(tmp_path))
     assert isinstance(frames, reader.DecodedFrames)
+
+
+def test_a_revision_of_one_data_set_is_not_that_of_another(tmp_path):
+    """Joined data sets with other identities: a change in any of them is seen."""
+    cache = cache_in(tmp_path)
+    sources = [
+        frame_sources.made(tmp_path / name, lengths) for name, lengths in zip("ab", ([4, 3], [5]))
+    ]
+
+    def joined():
+        sets = [episodes_of(source, cache) for source in sources]
+        sets[0]._about = dataclasses.replace(sets[0]._about, identity="revision:1")
+        both = rbc.data.concat(sets)
+        spec = spec_of(size=(12, 16))
+        return window_images.window_images(both, spec, show=False)[0].reader
+
+    joined()
+    frame_sources.write(sources[1], 0, 99)
+    expected = np.concatenate([stored(source) for source in sources])
+    np.testing.assert_array_equal(held(joined(), [4, 3, 5]), expected)

@@ -72,7 +72,7 @@ def concat(parts: Iterable[Episodes]) -> Episodes:
         notes=notes,
         cameras=_cameras(sets),
         cache=next((s._about.cache for s in sets if s._about.cache is not None), None),
-        identity=first._about.identity,
+        identity=_identity(sets),
     )
     source = ", ".join(part.source for part in sets if part.source is not None) or None
     if all(part.is_loaded for part in sets):
@@ -98,6 +98,12 @@ def concat(parts: Iterable[Episodes]) -> Episodes:
         return {name: _joined(name, own) for name, own in pieces.items()}
 
     return make_episodes(LazyTracks(infos, lengths, read), tasks=tasks, source=source, about=about)
+
+
+def _identity(sets: list[Episodes]) -> str:
+    """Return how the files of all data sets are recognized; a revision is that of one set."""
+    methods = {part._about.identity for part in sets if part._about.cameras}
+    return methods.pop() if len(methods) == 1 else "stat"
 
 
 def _cameras(sets: list[Episodes]) -> dict[str, FrameSource]:
