@@ -333,3 +333,22 @@ def test_only_some_episodes_lack_frames():
     )
     assert valid[:, 0].tolist() == [True, True, False, True]
     np.testing.assert_array_equal(found[[0, 1, 3], 0], [frames[0][3], frames[1][1], frames[1][4]])
+
+
+def test_frames_that_may_have_the_times_of_two_tracks():
+    """Which of them is not known; the same times, and a track of the camera's name, are."""
+    frames = pixels(6)
+    camera = ArrayFrames("front", frames, [0, 6])
+    slow, fast = np.arange(6) / 2, np.arange(6) / 10
+
+    def aligned(**times):
+        tracks = {
+            name: rbc.Track(np.zeros((6, 1), np.float32), [0, 6], times=own)
+            for name, own in times.items()
+        }
+        return rbc.Episodes(tracks).with_cameras({"front": camera}).align(2).cameras["front"]
+
+    with pytest.raises(ValueError, match="front: has 6 frames .* arm and imu have .* times differ"):
+        aligned(arm=slow, imu=fast).rows(0)
+    assert aligned(arm=slow, hand=slow).rows(0).tolist() == [0, 1, 2, 3, 4, 5]
+    assert aligned(arm=fast, front=slow).rows(0).tolist() == [0, 1]

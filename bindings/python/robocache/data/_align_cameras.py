@@ -158,12 +158,28 @@ class _Finder:
         """Return a track with as many rows as the camera has frames."""
         assert isinstance(self.data, Episodes)
         tracks = self.data.tracks
-        first = [self.source.name] if self.source.name in tracks else []
-        for name in [*first, *tracks]:
-            if int(self.data.lengths(name)[episode]) == count and tracks[name].times is not None:
-                return tracks[name]
+        if self.source.name in tracks and self._fits(self.source.name, episode, count):
+            return tracks[self.source.name]
+        names = [name for name in tracks if self._fits(name, episode, count)]
+        for name in names[1:]:
+            times, others = (
+                _of_episode(tracks[each], tracks[each].times, episode) for each in (names[0], name)
+            )
+            if times.dtype != others.dtype or (times != others).any():
+                raise ValueError(
+                    f"{printable(self.source.name)}: has {count} frames in episode {episode}, as "
+                    f"many as {printable(names[0])} and {printable(name)} have rows there, but "
+                    "their times differ; select only tracks with the times of the frames"
+                )
+        if names:
+            return tracks[names[0]]
         text = f"{printable(self.source.name)}: has {count} frames in episode {episode}, but no "
         raise ValueError(f"{text}track with times has as many rows")
+
+    def _fits(self, name: str, episode: int, count: int) -> bool:
+        assert isinstance(self.data, Episodes)
+        has_times = self.data.tracks[name].times is not None
+        return has_times and int(self.data.lengths(name)[episode]) == count
 
 
 @dataclasses.dataclass(frozen=True)
