@@ -326,3 +326,18 @@ def test_lerobots_own_decoder_gives_the_same_frames(recordings):
             theirs = decode.decode_video_frames(path, times, 1e-4, "torchcodec")
             theirs = (theirs.numpy() * 255).round().astype(int).transpose(0, 2, 3, 1)
             assert np.abs(own - theirs).max() <= 4
+
+
+def test_pictures_of_episodes_that_follow_those_left_out(tmp_path):
+    """Their index changes, and a cache must not take them for the ones before."""
+    folder = tmp_path / "set"
+    write_pictures(folder, "v3.0")
+    whole = cameras(folder)["view"]
+    meta = whole._meta
+    left = np.arange(len(LENGTHS)) == 0
+    fewer = LeRobotPictures(
+        Meta(str(folder), Options(Damage()), meta.info, meta.plan.without(left)), "view"
+    )
+    assert (read(fewer, 0) == read(whole, 1)).all()
+    assert fewer.place(0) == whole.place(1) and fewer.place(1) == whole.place(2)
+    assert len({str(whole.place(e)) for e in range(len(LENGTHS))}) == len(LENGTHS)

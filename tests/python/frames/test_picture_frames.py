@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from picture_files import decoded, encoded, pixels, read, require_equal, whole
+from picture_files import aged, decoded, encoded, images_of, pixels, read, require_equal, whole
 from robocache.data._formats.rlds.records import example, put
-from robocache.data._frames.pictures import ImageFrames
+from robocache.data._frames.pictures import ImageFrames, NamedPictures
 
 image = pytest.importorskip("PIL.Image")
 data = rbc.data
@@ -280,3 +280,21 @@ def test_a_damaged_picture_in_rlds(tmp_path):
     camera = data.open(tmp_path / "x").cameras["observation.wrist"]
     with pytest.raises(data.FormatError, match="observation/wrist, episode 0, row 1: is a"):
         whole(camera, 0)
+
+
+def test_pictures_in_another_order_are_not_those_of_the_cache(tmp_path):
+    """As in rgb.txt, which may list the same files in another order."""
+    frames = pixels(4)
+    write(tmp_path / "x", [encoded(frame) for frame in frames])
+    aged(tmp_path / "x")
+    images = rbc.Images("front", dtype="uint8", layout="hwc")
+    spec = rbc.WindowSpec({"state": [0], "front": rbc.Window([0], images=images)})
+    for order in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0]):
+        files = NamedPictures(str(tmp_path / "x"), [[f"{i}.png" for i in order]])
+        source = ImageFrames.made("front", files)
+        state = rbc.Track(np.zeros((4, 1), np.float32), [0, 4])
+        episodes = rbc.Episodes({"state": state}).with_cameras(
+            {"front": source}, cache=rbc.Cache(tmp_path / "cache", require=True)
+        )
+        found, _ = images_of(episodes, spec, [0] * 4, range(4))
+        np.testing.assert_array_equal(found[:, 0], frames[order])

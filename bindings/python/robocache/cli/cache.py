@@ -312,11 +312,11 @@ def _facts(store: Cache, item: Item) -> dict[str, Any]:
     about = about_of(store.path, item.key)
     document = {} if about is None else about[0]
     sources = document.get("sources", [])
-    reader = document.get("reader", [""])
+    reader = document.get("camera") or document.get("reader", [""])[0]
     made_of = ""
     if sources:
         more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-        made_of = f"{sources[0][0]}{more} ({reader[0]})"
+        made_of = f"{sources[0][0]}{more} ({reader})"
     return {
         "key": item.key.hex(),
         "complete": item.complete,

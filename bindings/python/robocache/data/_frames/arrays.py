@@ -305,8 +305,9 @@ class MemoryRows(StoredRows):
     def files(self, episode: int) -> tuple[str, ...]:
         if self.map is None:
             raise ValueError(
-                f"camera {self.name!r} is an array in memory, which has no file; save it with "
-                'np.save, and pass np.load(path, mmap_mode="r")'
+                f"camera {self.name!r} is an array in memory, which a cache cannot store; pass "
+                'store="none" to Images, or save it with np.save, and pass np.load(path, '
+                'mmap_mode="r")'
             )
         return (self.path,)
 

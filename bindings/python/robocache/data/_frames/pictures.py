@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 import re
 from abc import ABC, abstractmethod
@@ -220,7 +221,9 @@ class NamedPictures(Files):
         return tuple(os.path.join(self.path, name) for name in self.names[episode])
 
     def place(self, episode: int) -> Any:
-        return [len(self.names[episode])]
+        """Return the number of pictures and a digest of their names, in the order of the rows."""
+        names = b"\0".join(map(os.fsencode, self.names[episode]))
+        return [len(self.names[episode]), hashlib.sha256(names).hexdigest()]
 
     def where(self, episode: int, row: int) -> tuple[str, str]:
         return os.path.join(self.path, self.names[episode][row]), f"episode {episode}, row {row}"

@@ -316,6 +316,18 @@ class LeRobotPictures(FrameSource):
         named = [cell["path"] for cell in cells if cell.get("bytes") is None and cell.get("path")]
         return (path, *(info.folder.file(name) for name in dict.fromkeys(named)))
 
+    def place(self, episode: int) -> Any:
+        """Return the number of an episode and its rows: its index changes if others are left out.
+
+        Without numbers in the data file, episodes follow each other.
+        """
+        plan = self._meta.plan
+        made = [int(plan.numbers[episode]), int(plan.lengths[episode])]
+        if "episode_index" not in self._meta.info.features:
+            before = plan.file_of[:episode] == plan.file_of[episode]
+            made.append(int(plan.lengths[:episode][before].sum()))
+        return made
+
     def arithmetic(self) -> Mapping[str, Any]:
         return self._decoder.arithmetic()
 
