@@ -129,3 +129,21 @@ def test_cameras_are_checked():
         rbc.Live([rbc.LiveStream(1)], cameras={"front": rbc.LiveCamera("front", SHAPE)})
     with pytest.raises(TypeError, match="expected a robocache.LiveCamera"):
         rbc.Live([rbc.LiveStream(1)], cameras={"front": images})
+
+
+@pytest.mark.parametrize("age", [float("nan"), -1, -0.5])
+def test_a_wrong_max_age_is_refused(age):
+    camera = rbc.LiveCamera(rbc.Images("front"), (4, 6, 3), max_age=age)
+    with pytest.raises(ValueError, match="max_age: is .*, expected 0 or more"):
+        rbc.Live({"arm": rbc.LiveStream(7)}, cameras={"front": camera})
+
+
+def test_more_frames_than_arrays_of_one_call():
+    frames = np.random.default_rng(0).integers(0, 256, (150, 4, 6, 3), np.uint8)
+    images = rbc.Images("front", dtype="uint8", layout="hwc")
+    camera = rbc.LiveCamera(images, (4, 6, 3), capacity=200)
+    robot = rbc.Live({"arm": rbc.LiveStream(7)}, cameras={"front": camera})
+    for i, frame in enumerate(frames):
+        robot.push_frame("front", frame, arrival=float(i))
+    seen = robot.images(np.arange(150.0))["front"]
+    np.testing.assert_array_equal(seen.values, frames)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._arguments.options import count
+from .._arguments.options import count, number
 from .._library.errors import shown
 
 if TYPE_CHECKING:
     from .._windows.images import Images
+
+
+_MOST_ARRAYS = 64  # of a call of images()
 
 
 class LiveCamera(NamedTuple):
@@ -84,6 +87,8 @@ class CameraInput:
             kind = type(camera.images).__name__
             raise TypeError(f"images: is a {kind}, expected a robocache.Images") from None
         self._ring = FrameRing(count(camera.capacity, "capacity"))
+        if camera.max_age is not None and not number(camera.max_age, "max_age") >= 0:
+            raise ValueError(f"max_age: is {shown(camera.max_age)}, expected 0 or more")
         self._max_age, self._times = camera.max_age, times
         self.clear = self._ring.clear
 
@@ -123,6 +128,8 @@ class CameraInput:
                 frames.append(frame)
             rows[i] = known[id(frame)]
         arrays = [frame[None] for frame in frames] or [np.zeros((1, *self.shape), np.uint8)]
+        if len(arrays) > _MOST_ARRAYS:
+            arrays = [np.stack(frames)]
         values = self.steps.apply(arrays, rows=rows)
         valid = rows >= 0
         if self._max_age is not None:
