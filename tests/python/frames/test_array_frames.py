@@ -252,7 +252,7 @@ def test_a_camera_that_some_episodes_lack(tmp_path):
     name = "obs/agentview_image"
     images = rbc.Images(name, dtype="uint8", layout="hwc")
     spec = rbc.WindowSpec({"actions": [0], "front": rbc.Window([0], images=images)})
-    for require in (None, True, True):  # the cache holds what is left out too
+    for require in (None, True, True):  # the cache stores the reason too
         cache = require and rbc.Cache(tmp_path / "cache", require=True)
         episodes = data.open(path, cache=cache)
         assert episodes.cameras[name].lengths.tolist() == [4, 0, 3, 0]

@@ -336,7 +336,7 @@ def test_only_some_episodes_lack_frames():
 
 
 def test_frames_that_may_have_the_times_of_two_tracks():
-    """Which of them is not known; the same times, and a track of the camera's name, are."""
+    """An error, unless the times are equal or a track has the name of the camera."""
     frames = pixels(6)
     camera = ArrayFrames("front", frames, [0, 6])
     slow, fast = np.arange(6) / 2, np.arange(6) / 10

@@ -329,7 +329,7 @@ def test_lerobots_own_decoder_gives_the_same_frames(recordings):
 
 
 def test_pictures_of_episodes_that_follow_those_left_out(tmp_path):
-    """Their index changes, and a cache must not take them for the ones before."""
+    """Their index changes, and the cache still finds their own frames."""
     folder = tmp_path / "set"
     write_pictures(folder, "v3.0")
     whole = cameras(folder)["view"]

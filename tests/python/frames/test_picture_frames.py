@@ -283,7 +283,7 @@ def test_a_damaged_picture_in_rlds(tmp_path):
 
 
 def test_pictures_in_another_order_are_not_those_of_the_cache(tmp_path):
-    """As in rgb.txt, which may list the same files in another order."""
+    """A list such as rgb.txt may have the same files in another order."""
     frames = pixels(4)
     write(tmp_path / "x", [encoded(frame) for frame in frames])
     aged(tmp_path / "x")

@@ -549,7 +549,7 @@ def test_stores_that_may_not_fit_into_memory_are_prefetched(tmp_path, monkeypatc
         ({"model": 5}, ValueError, "model: is 5, expected one of 'openpi'"),
     ],
 )
-def test_wrong_options_are_named_when_they_are_given(options, error, text):
+def test_wrong_options_are_named(options, error, text):
     with pytest.raises(error, match=text):
         rbc.Images("front", **options)
 
@@ -561,3 +561,11 @@ def test_dtypes_of_any_library(dtype):
     assert images == rbc.Images("front", dtype="float16")
     assert images(frames).dtype == np.float16
     assert images(torch.from_numpy(frames)).dtype == torch.float16
+
+
+def test_a_recording_has_to_be_aligned():
+    class Recording:
+        """Only the name of the type counts."""
+
+    with pytest.raises(TypeError, match=r"is a Recording, .*robocache.Episodes; align\(rate\)"):
+        rbc.torch.WindowLoader(Recording(), rbc.WindowSpec({"state": [0]}), 4)

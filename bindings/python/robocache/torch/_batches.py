@@ -56,7 +56,9 @@ Forms = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shape of a sample and 
 def require_episodes_and_spec(episodes: Any, spec: Any) -> None:
     """Refuse arguments of other types."""
     if not isinstance(episodes, Episodes):
-        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected a robocache.Episodes")
+        what = type(episodes).__name__
+        hint = "; align(rate) makes one of it" if what == "Recording" else ""
+        raise TypeError(f"episodes: is a {what}, expected a robocache.Episodes{hint}")
     if not isinstance(spec, WindowSpec):
         raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
 

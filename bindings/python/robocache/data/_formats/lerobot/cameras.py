@@ -317,7 +317,7 @@ class LeRobotPictures(FrameSource):
         return (path, *(info.folder.file(name) for name in dict.fromkeys(named)))
 
     def place(self, episode: int) -> Any:
-        """Return the number of an episode and its rows: its index changes if others are left out.
+        """Return the number of an episode and its rows: its index depends on the others.
 
         Without numbers in the data file, episodes follow each other.
         """
