@@ -567,3 +567,31 @@ def test_a_revision_of_one_data_set_is_not_that_of_another(tmp_path):
     frame_sources.write(sources[1], 0, 99)
     expected = np.concatenate([stored(source) for source in sources])
     np.testing.assert_array_equal(held(joined(), [4, 3, 5]), expected)
+
+
+@pytest.mark.parametrize("files", [(), [], "/data/front.mp4"])
+def test_a_camera_without_files_is_not_stored(tmp_path, files):
+    """Its entry would be found after any change; a string is not a list of paths."""
+
+    class Loose(frame_sources.DrawnFrames):
+        def files(self, episode):
+            return files
+
+    frame_sources.made(tmp_path / "data", LENGTHS)
+    source = Loose(tmp_path / "data", LENGTHS)
+    with pytest.raises(
+        ValueError, match=r"'front': files\(0\) is .*expected a tuple of one or mor"
+    ):
+        reader_of(source, cache_in(tmp_path))
+
+
+@pytest.mark.parametrize("lengths", [[4, 6], np.array([4.0, 6.0])])
+def test_lengths_of_a_camera_are_integers(tmp_path, lengths):
+    class Loose(frame_sources.DrawnFrames):
+        @property
+        def lengths(self):
+            return lengths
+
+    state = rbc.Track(np.zeros((10, 1), np.float32), [0, 4, 10])
+    with pytest.raises(TypeError, match=r"cameras\['front'\]: lengths is a .* of integers \[E\]"):
+        rbc.Episodes({"state": state}).with_cameras({"front": Loose(tmp_path, [4, 6])})

@@ -227,7 +227,13 @@ class Episodes:
                 raise TypeError(
                     f"cameras[{name!r}]: is a {type(camera).__name__}, expected a FrameSource"
                 )
-            own = len(camera.lengths)
+            lengths = camera.lengths
+            if getattr(getattr(lengths, "dtype", None), "kind", None) not in ("i", "u"):
+                raise TypeError(
+                    f"cameras[{name!r}]: lengths is a {type(lengths).__name__}, expected an array "
+                    "of integers [E]"
+                )
+            own = len(lengths)
             if own < count or (chosen is None and own != count):
                 raise ValueError(
                     f"cameras[{name!r}]: has {plural(own, 'episode')}, but the episodes are {count}"

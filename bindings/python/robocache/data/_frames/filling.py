@@ -18,7 +18,7 @@ from ..._cache.key import canonical
 from ..._cache.memo import Memo
 from ..._cache.sizes import text_of_bytes
 from ..._cache.store import Entry, Store, Writer
-from ..._library.errors import RoboCacheError, Status
+from ..._library.errors import RoboCacheError, Status, shown
 from ..._printable import plural, printable
 from .._progress import progress
 from .reader import FRAMES, StoredFrames
@@ -93,12 +93,23 @@ def _groups_of_part(source: FrameSource, wanted: Any, frame_bytes: int) -> Itera
     begin, files = 0, None
     lengths = source.lengths.tolist()
     for e in range(len(lengths) + 1):
-        own = source.files(e) if e < len(lengths) else None
+        own = _files_of(source, e) if e < len(lengths) else None
         if own == files:
             continue
         if files is not None and wanted[begin:e].any():
             yield Group(source, files, begin, tuple(lengths[begin:e]), frame_bytes)
         begin, files = e, own
+
+
+def _files_of(source: FrameSource, episode: int) -> tuple[str, ...]:
+    """Return the files of an episode, without which an entry would not see their changes."""
+    files = source.files(episode)
+    if isinstance(files, (str, bytes)) or not files:
+        raise ValueError(
+            f"camera {source.name!r}: files({episode}) is {shown(files)}, expected a tuple of one "
+            'or more paths; pass store="none" to Images for frames without files'
+        )
+    return tuple(files)
 
 
 class Filling:
