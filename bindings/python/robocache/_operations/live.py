@@ -191,6 +191,8 @@ class Live:
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{self._place(n)}.{error}") from None
         self._cameras: dict[str, CameraInput] = {}
+        if not isinstance(cameras, (Mapping, type(None))):
+            raise TypeError(f"cameras: is {shown(cameras)}, expected a dict of LiveCamera by name")
         for name, camera in (cameras or {}).items():
             if not isinstance(camera, LiveCamera):
                 kind = type(camera).__name__

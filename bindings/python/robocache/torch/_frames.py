@@ -14,7 +14,7 @@ from ._registered import memory_bytes
 from ._sampler import Samples
 
 if TYPE_CHECKING:
-    from .._windows.images import ImageSteps
+    from .._windows.image_steps import ImageSteps
     from ..data._frames.window_images import WindowImages
 
 Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid

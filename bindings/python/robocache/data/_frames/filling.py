@@ -25,7 +25,7 @@ from .reader import FRAMES, StoredFrames
 from .source import FrameSource
 
 if TYPE_CHECKING:
-    from ..._windows.images import ImageSteps
+    from ..._windows.image_steps import ImageSteps
 
 _log = logging.getLogger("robocache.cache")
 

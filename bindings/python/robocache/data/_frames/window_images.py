@@ -16,7 +16,7 @@ from .reader import DecodedFrames, FrameReader, StoredFrames
 from .source import FrameSource
 
 if TYPE_CHECKING:
-    from ..._windows.images import ImageSteps
+    from ..._windows.image_steps import ImageSteps
     from ..._windows.spec import WindowSpec
     from ..._windows.window import Window
 
