@@ -124,16 +124,16 @@ class HeldFrames(FrameSource):
         source = self.source.with_options(convert=convert, rotate=rotate)
         if source is self.source and max_age is None:
             return self
-        find: Any = self.rows
-        if hasattr(self._find, "with_max_age"):
-            find = self._find
+        own: Any = self._find
+        has_ages = hasattr(own, "with_max_age")
+        find = own if has_ages else self.rows
         if max_age is not None:
-            if find is not self._find:
+            if not has_ages:
                 raise ValueError(
                     f"max_age: is {max_age}, but the frames of {self.name!r} are chosen already; "
                     "pass max_age to align"
                 )
-            find = find.with_max_age(max_age)
+            find = own.with_max_age(max_age)
         made = HeldFrames(source, find, self._lengths, self._episodes)
         if max_age is None:
             made._rows = self._rows
