@@ -34,7 +34,7 @@ ROOMS = (
     ("data._recording", "data._episode_methods", "data._point_clouds", "data._concat"),
     ("data._checks", "data._selection", "data._cached"),
     ("data._formats",),
-    ("data._write", "data._align_arrivals", "data._cut_notes", "data._frames.ros_times"),
+    ("data._write", "data._align_arrivals", "data._cut_notes"),
     ("data.checks", "data._align_rules", "data._align_cameras", "data._save"),
     ("data._align",),
     ("data._convert", "data._edit"),

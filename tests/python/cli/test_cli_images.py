@@ -25,7 +25,8 @@ import recordings_with_faults as faults  # noqa: E402
 import robocache as rbc  # noqa: E402
 from robocache import data  # noqa: E402
 from robocache.cli._app import app  # noqa: E402
-from robocache.data._write.pictures import PNG, Decoder, jpeg, png  # noqa: E402
+from robocache.data._frames.picture_decoder import PictureDecoder  # noqa: E402
+from robocache.data._write.pictures import PNG, jpeg, png  # noqa: E402
 
 RUNNER = CliRunner()
 FRAMES = sets.frames(4, 24, 32)
@@ -60,7 +61,7 @@ def run(*arguments, code=0, command="images"):
 
 
 def decoded(path):
-    return Decoder().rgb(path.read_bytes())
+    return PictureDecoder("RGB").rgb(path.read_bytes())
 
 
 def resized(frame, size, **options):
@@ -175,7 +176,7 @@ def test_a_sheet_as_a_page(folder, tmp_path):
     page = sheet.read_text()
     assert "a.png" in page and "before: 32 x 24 pixels" in page and "after: 16 x 12" in page
     found = re.findall(r"data:image/png;base64,([^\"]+)", page)
-    frames = [Decoder().rgb(base64.b64decode(each)) for each in found]
+    frames = [PictureDecoder("RGB").rgb(base64.b64decode(each)) for each in found]
     assert len(frames) == 4
     np.testing.assert_array_equal(frames[0], FRAMES[0])
     np.testing.assert_array_equal(frames[1], resized(FRAMES[0], (12, 16)))

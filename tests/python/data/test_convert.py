@@ -120,7 +120,7 @@ def test_pixels_of_each_encoding_are_kept_in_png(encoding, tmp_path):
     needs_av()
     import pyarrow.parquet as parquet
 
-    from robocache.data._write import pictures
+    from robocache.data._frames.picture_decoder import PictureDecoder
 
     bag = bags.write_bag(
         tmp_path / "bag", seconds=0.5, size=16, compressed=(), encoding=encoding, ros1=False
@@ -130,7 +130,7 @@ def test_pixels_of_each_encoding_are_kept_in_png(encoding, tmp_path):
     (file,) = (tmp_path / "set" / "data" / "chunk-000").iterdir()
     column = parquet.read_table(file)["observation.images.front"].to_pylist()
     for k, entry in enumerate(column):
-        image = pictures.Decoder().rgb(entry["bytes"])
+        image = PictureDecoder("RGB").rgb(entry["bytes"])
         expected = bags.picture(k, 16)
         if encoding in ("mono8", "8UC1"):
             expected = np.repeat(expected[..., :1], 3, -1)

@@ -217,11 +217,11 @@ def test_a_replay_buffer_has_pictures_and_ends(bag, tmp_path):
 def test_parquet_has_pictures_and_csv_lists_them(bag, tmp_path):
     import pyarrow.parquet
 
-    from robocache.data._write.pictures import Decoder
+    from robocache.data._frames.picture_decoder import PictureDecoder
 
     made = with_cameras(bag, tmp_path / "set.parquet")
     column = pyarrow.parquet.read_table(tmp_path / "set.parquet")["observation.images.front"]
-    images = np.stack([Decoder().rgb(each["bytes"]) for each in column.to_pylist()])
+    images = np.stack([PictureDecoder("RGB").rgb(each["bytes"]) for each in column.to_pylist()])
     assert np.array_equal(images, expected_pictures(made.rows))
     for suffix in (".csv", ".npz"):
         made = with_cameras(bag, tmp_path / f"set{suffix}")
@@ -255,14 +255,14 @@ def test_pictures_can_be_resized(bag, tmp_path):
 
 def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
     from robocache.data._formats.rlds import records
-    from robocache.data._write.pictures import Decoder
+    from robocache.data._frames.picture_decoder import PictureDecoder
 
     made = with_cameras(bag, tmp_path / "set.rlds", tasks="pick")
     (shard,) = (tmp_path / "set.rlds").glob("*.tfrecord-00000-of-00001")
     ((at, size),) = records.places(str(shard))
     features = records.features_in(records.record_at(str(shard), at, size))
     images = records.texts_of(features["steps/observation/images.front"])
-    decoded = np.stack([Decoder().rgb(bytes(each)) for each in images])
+    decoded = np.stack([PictureDecoder("RGB").rgb(bytes(each)) for each in images])
     assert np.array_equal(decoded, expected_pictures(made.rows))
     assert len(records.numbers_of(features["steps/action"])) == 2 * made.rows
     assert records.numbers_of(features["steps/is_first"]).tolist() == [1] + [0] * (made.rows - 1)
@@ -279,9 +279,9 @@ def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
 
 
 def decoded(content):
-    from robocache.data._write.pictures import Decoder
+    from robocache.data._frames.picture_decoder import PictureDecoder
 
-    return np.stack([Decoder().rgb(each) for each in content])
+    return np.stack([PictureDecoder("RGB").rgb(each) for each in content])
 
 
 def cells_of(folder, camera):

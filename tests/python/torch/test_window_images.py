@@ -424,16 +424,16 @@ REFUSED = {
     ),
     "a camera that an episode lacks": (
         lambda: loader(cameras(front=shorter(2, 0)), front=plain()),
-        "camera: 'front' has no frames in episode 2, but 'state' has 7 rows there; align the "
-        "episodes, or select those that have it$",
+        "camera: 'front' has 0 frames in episode 2, expected 7, one for each row of 'state'; align "
+        "the episodes, or select episodes with the right number$",
     ),
     "zero frames": (
         lambda: loader(cameras(front=[item[:0] for item in FRAMES]), front=plain()),
-        r"camera: 'front' has no frames in episode 0, .* \(and 3 more episodes\); align",
+        r"camera: 'front' has 0 frames in episode 0, .* \(and 3 more episodes\); align",
     ),
     "other lengths": (
         lambda: loader(cameras(front=shorter(4, 2)), front=plain()),
-        "camera: 'front' has 2 frames in episode 4, but 'state' has 3 rows there; align",
+        "camera: 'front' has 2 frames in episode 4, expected 3, one for each row of 'state'; align",
     ),
     "fewer episodes": (
         lambda: cameras(front=FRAMES[:4]),

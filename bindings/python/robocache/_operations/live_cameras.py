@@ -25,7 +25,7 @@ class LiveCamera(NamedTuple):
     frame_shape : tuple of int
         Height, width and channels of the frames.
     capacity : int
-        Number of frames to keep, the newest by their arrival: at least those of a window.
+        Number of frames to keep, the newest by their arrival: at least as many as a window has.
     max_age : number, optional
         An image of an older frame is not valid, in the unit of the times. Set it: without a limit,
         the last frame of a camera that has stopped is valid for ever.

@@ -29,12 +29,12 @@ class Camera:
     def read(self, data: bytes, encoding: str) -> Any:
         """Return the frame [H,W,C] of a message; refuse one of another shape."""
         from ..data._convert.messages import picture_of
-        from ..data._write.pictures import Decoder
+        from ..data._frames.picture_decoder import PictureDecoder
 
         if encoding not in ("cdr", "ros1"):
             raise ValueError(f"encoding: is {encoding!r}, expected 'cdr' or 'ros1'")
         if self._decoder is None:
-            self._decoder = Decoder()
+            self._decoder = PictureDecoder("RGB")
         try:
             pixels = picture_of(self._typename, encoding, bytes(data)).rgb(self._decoder)
         except ValueError as error:

@@ -155,7 +155,7 @@ def _with_crop(
 
 
 def _positions(rows: Any) -> Any:
-    """Return the rows of the next call: those of images, -1 where there is only padding."""
+    """Return the rows of the next call: the place of each image, -1 where there is only padding."""
     import numpy as np
 
     if isinstance(rows, np.ndarray):

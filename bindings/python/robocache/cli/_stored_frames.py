@@ -1,6 +1,7 @@
 """Frames of cameras in ``robocache cache build``."""
 
 import multiprocessing
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -8,6 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .. import Images, Window, WindowSpec
+from .._cache.sizes import text_of_bytes
 from .._printable import plural
 from ..data._frames.window_images import fillings
 from ._common import Failure, open_data
@@ -19,8 +21,8 @@ ImagesOption = Annotated[
     Optional[list[str]],
     typer.Option(
         "--images",
-        help="Also store the frames of cameras: in a size, by a preset such as openpi, or full. "
-        "Name one camera with CAMERA=SIZE. Repeatable.",
+        help="Also store the frames of cameras: resized, as a preset such as openpi makes them, or "
+        "full. Name one camera with CAMERA=SIZE. Repeatable.",
         metavar="[CAMERA=]WIDTHxHEIGHT",
     ),
 ]
@@ -66,10 +68,19 @@ def spec_of(episodes: Any, images: dict[str, dict[str, Any]], path: Path) -> Win
 
 
 def store(
-    path: Path, episodes: Any, images: dict[str, dict[str, Any]], opening: Any, processes: int
+    path: Path,
+    episodes: Any,
+    images: dict[str, dict[str, Any]],
+    opening: Any,
+    processes: int,
+    say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Store the frames of a data set; return what is in the cache then."""
+    """Store the frames of a data set, after saying how many; return what is in the cache then."""
     missing = fillings(episodes, spec_of(episodes, images, path))
+    for each in missing:
+        if each.missing:
+            count, room = plural(each.missing_frames, "frame"), text_of_bytes(each.missing_bytes)
+            say(f"{path}: storing {count} of {each.source.name}, {room}")
     reasons = [episodes._about.cache.last_miss if each.missing else None for each in missing]
     counts = [(each.missing_frames, each.missing_bytes) for each in missing]
     if processes > 1 and any(each.missing for each in missing):
@@ -95,18 +106,6 @@ def store(
             }
         )
     return found
-
-
-def announced(path: Path, episodes: Any, images: dict[str, dict[str, Any]]) -> list[str]:
-    """Return what will be stored, a line per camera."""
-    from .._cache.sizes import text_of_bytes
-
-    return [
-        f"{path}: storing {plural(each.missing_frames, 'frame')} of {each.source.name}, "
-        f"{text_of_bytes(each.missing_bytes)}"
-        for each in fillings(episodes, spec_of(episodes, images, path))
-        if each.missing
-    ]
 
 
 def _fill(path: Path, images: dict[str, dict[str, Any]], opening: dict[str, Any]) -> None:

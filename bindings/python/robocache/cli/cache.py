@@ -159,11 +159,15 @@ def _stored(
         source = source.align(rate, cache=store, **options)
         found.append(_built(path, f"aligned at {rate:g} Hz", store, source))
     if cameras:
-        if says_sizes:
-            for line in frames.announced(path, source, cameras):
-                show.Page().print(line, wrap=False)
-        found += frames.store(path, source, cameras, opening, processes if rate is None else 1)
+        parts = processes if rate is None else 1  # others cannot open the alignment
+        say = functools.partial(_say, says_sizes)
+        found += frames.store(path, source, cameras, opening, parts, say)
     return found
+
+
+def _say(shown: bool, line: str) -> None:
+    if shown:
+        show.Page().print(line, wrap=False)
 
 
 def _built(path: Path, what: str, store: Cache, source: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .._files.atomic_write import written_beside
 from .._files.overwrite import PICTURES
 from ._errors import FormatError, LeftOut
 from ._file_access import opened, walked
+from ._frames.picture_decoder import PictureDecoder
 from ._progress import progress
 from ._write import pictures
 from ._write.resize import Resize
@@ -54,7 +55,7 @@ class Pictures:
 
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self.path, self.names = path, list(names)
-        self.decoder = pictures.Decoder()
+        self.decoder = PictureDecoder("RGB")
         self.with_alpha = 0
 
     def place(self, name: str) -> str:

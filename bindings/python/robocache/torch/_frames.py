@@ -170,8 +170,3 @@ class BatchImages:
         host = memory.pinned(window.name, count, held)[: len(frames)]
         reader.read(frames.episodes, frames.places, host.numpy())
         return part.copy_(host, non_blocking=True)
-
-    def close(self) -> None:
-        """End the threads that decode."""
-        for window in self._windows:
-            window.reader.close()

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 from ..._printable import printable
 from .._errors import FormatError
+from .._frames.picture_decoder import PictureDecoder
 from .._recording import RecordedStream, Recording
 from .._write import pictures, video
 from .messages import is_known, picture_of
@@ -68,7 +69,7 @@ def frames_of(recording: Recording, chosen: Mapping[str, Any]) -> Iterator[tuple
     if source is None or not hasattr(source, "messages"):
         raise ValueError(f"{recording.format} has no images; only bags do")
     ends = {name: _Needed(recording[name], rows) for name, rows in chosen.items()}
-    decoder = pictures.Decoder()
+    decoder = PictureDecoder("RGB")
     for name, serialization, rows in source.messages(list(chosen)):
         kind = recording.info(name).kind
         needed = ends[name]
@@ -93,7 +94,7 @@ def _picture(recording: Recording, kind: str, serialization: str, data: bytes, w
         raise FormatError(recording.path or "", where, str(error)) from None
 
 
-def _decoded(recording: Recording, picture: Any, decoder: pictures.Decoder, where: str) -> Any:
+def _decoded(recording: Recording, picture: Any, decoder: PictureDecoder, where: str) -> Any:
     try:
         return picture.rgb(decoder)
     except ValueError as error:
@@ -194,7 +195,7 @@ def frames_of_files(files: Iterator[bytes], rows: Any, where: str) -> Iterator[F
 
     numbers, first, counts = np.unique(rows, return_index=True, return_counts=True)
     places = dict(zip(numbers.tolist(), zip(first.tolist(), counts.tolist())))
-    decoder = pictures.Decoder()
+    decoder = PictureDecoder("RGB")
     seen = 0
     for number, content in enumerate(files):
         if number in places:
@@ -209,7 +210,7 @@ def frames_of_files(files: Iterator[bytes], rows: Any, where: str) -> Iterator[F
         raise Unsuitable(f"{where}: {len(places) - seen} of its pictures are missing")
 
 
-def _decoded_file(decoder: pictures.Decoder, content: bytes, where: str) -> Any:
+def _decoded_file(decoder: PictureDecoder, content: bytes, where: str) -> Any:
     try:
         return decoder.rgb(content)
     except ValueError as error:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._formats.messages.protobuf_wire import BYTES, FIXED32, Malformed, fields
+from .._frames.picture_decoder import PictureDecoder
 from .._frames.ros_pixels import pixels_of
-from .._write import pictures
 
 RAW = {"sensor_msgs/msg/Image", "foxglove.RawImage", "foxglove_msgs/msg/RawImage"}
 COMPRESSED = {"sensor_msgs/msg/CompressedImage", "foxglove.CompressedImage"}
@@ -26,7 +26,7 @@ class Picture:
     width: int = 0
     step: int = 0  # bytes a row
 
-    def rgb(self, decoder: pictures.Decoder) -> Any:
+    def rgb(self, decoder: PictureDecoder) -> Any:
         """Return the pixels as RGB, uint8 [h,w,3].
 
         Raises

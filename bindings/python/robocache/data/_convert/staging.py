@@ -17,6 +17,7 @@ from typing import Any
 from ..._files.workplace import sync_folder, sync_tree
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
+from .._frames.picture_decoder import PictureDecoder
 from .._write import pictures, video
 from .._write.dataset import Feature, even_times
 from .._write.resize import Resize
@@ -446,7 +447,7 @@ class StagedDataSet:
         if path is not None:
             yield from (image for _, image in video.frames(path))
             return
-        decoder = pictures.Decoder()
+        decoder = PictureDecoder("RGB")
         for data in self.pictures(episode, camera):
             yield decoder.rgb(data)
 

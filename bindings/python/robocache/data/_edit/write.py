@@ -25,6 +25,7 @@ from .._formats.lerobot.places import (
     place,
 )
 from .._formats.lerobot.stored_statistics import DataSet
+from .._frames.picture_decoder import PictureDecoder
 from .._progress import progress as shown
 from .._write import pictures
 from .._write.resize import resized_shape
@@ -179,7 +180,7 @@ class _Writer:
         pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
         source, resize = self.sets[cut.source], self.changes.resizes[feature]
         path = source.info.folder.file(source.plan.files[int(source.plan.file_of[cut.episode])])
-        decoder = pictures.Decoder()
+        decoder = PictureDecoder("RGB")
         kind = column.type
         cells: list[Any] = []
         for row, cell in enumerate(column.to_pylist()):

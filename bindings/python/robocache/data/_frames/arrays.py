@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._errors import FormatError
-from .requests import require_episode, require_request
-from .source import FrameSource
+from .source import Contents, FrameSource, require_episode, require_request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,28 +22,14 @@ _GRAY, _LAST, _FIRST = "gray", "last", "first"  # where the channels are
 _WHOLE = "whole numbers 0 to 255"
 
 
-class StoredRows(ABC):
+class StoredRows(Contents):
     """The array of a camera: rows of one shape and dtype, by episode.
 
-    Creating it opens no file. A pickle holds paths and numbers.
+    Attributes that begin with an underscore are what is open: pickles and copies lack them.
     """
 
-    path: str  #: the data set
     row: tuple[int, ...]  #: shape of a row
     dtype: Any
-    lengths: Any  #: int64 [E]
-
-    @abstractmethod
-    def files(self, episode: int) -> tuple[str, ...]:
-        """Return the files that hold the rows of an episode."""
-
-    @abstractmethod
-    def place(self, episode: int) -> Any:
-        """Return where the rows of an episode are in its files, in values of JSON."""
-
-    @abstractmethod
-    def where(self, episode: int, row: int) -> tuple[str, str]:
-        """Return the file, and the place in it, of a row, for an error."""
 
     @abstractmethod
     def parts(self, episode: int, rows: NDArray[np.int64]) -> Iterator[tuple[int, Any]]:
@@ -71,13 +56,15 @@ class StoredRows(ABC):
         path, place, reason = fault
         return str(FormatError(os.path.basename(path), place, reason))
 
-    def copy(self) -> StoredRows:
-        """Return the same rows with no file open."""
-        return copy.copy(self)
+    def _forget(self) -> None:  # noqa: B027  # rows in memory have nothing open
+        """Begin with nothing open."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Close the files."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
 
 
 class ArrayFrames(FrameSource):

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..._printable import printable
 from .._convert.messages import COMPRESSED, RAW, Picture, picture_of
 from .._errors import FormatError
+from .._formats.messages.protobuf_wire import BYTES, VARINT, fields, varint
 from .picture_decoder import PictureDecoder, shape_of
-from .requests import require_episode, require_request
 from .ros_pixels import VERSION as PIXELS
 from .ros_pixels import channels_of, pixels_of
-from .ros_times import stamp_of
-from .source import FrameSource
+from .source import FrameSource, require_episode, require_request
 from .video_packets import PACKETS, PacketVideo, packet_of
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 _VERSION = 1  # of the order of messages
 _KEPT = 2  # chunks whose messages are kept
 TYPES = frozenset({*RAW, *COMPRESSED, *PACKETS})
+_SECOND = 10**9
 _DEPTH = "/compressedDepth"  # end of topics whose pictures are depth behind a header
 
 
@@ -365,3 +365,26 @@ def cameras_of(bag: _Bag) -> dict[str, RosFrames]:
         for name in bag.image_topics()
         if not name.partition(" (")[0].endswith(_DEPTH)
     }
+
+
+def stamp_of(typename: str, serialization: str, message: bytes) -> int:
+    """Return the stamp of an image message in nanoseconds; 0 if it is not set.
+
+    Raises
+    ------
+    ValueError, struct.error, Malformed
+        The message is truncated, or is stored in another way.
+    """
+    if serialization == "protobuf":
+        for number, kind, part in fields(memoryview(message)):
+            if (number, kind) == (1, BYTES):  # a google.protobuf.Timestamp
+                parts = {n: varint(value, 0)[0] for n, k, value in fields(part) if k == VARINT}
+                return parts.get(1, 0) * _SECOND + parts.get(2, 0)
+        return 0
+    if serialization == "ros1":  # after the sequence number of the header
+        seconds, rest = struct.unpack_from("<II", message, 4)
+    elif serialization == "cdr" and message[:1] == b"\0" and message[1:2] in (b"\0", b"\1"):
+        seconds, rest = struct.unpack_from("<iI" if message[1] else ">iI", message, 4)
+    else:
+        raise ValueError(f"is stored as {serialization!r}, expected cdr, ros1 or protobuf")
+    return int(seconds) * _SECOND + int(rest)

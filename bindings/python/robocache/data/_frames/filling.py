@@ -19,7 +19,7 @@ from ..._cache.memo import Memo
 from ..._cache.sizes import text_of_bytes
 from ..._cache.store import Entry, Store, Writer
 from ..._library.errors import RoboCacheError, Status, shown
-from ..._printable import plural, printable
+from ..._printable import printable
 from .._progress import progress
 from .reader import FRAMES, StoredFrames
 from .source import FrameSource
@@ -141,13 +141,12 @@ class Filling:
             self._entries.append(cache._find(key, document))
 
     def _documents(self) -> list[dict[str, Any]]:
-        identities = {path: sources.document() for path, sources in self._sources.items()}
+        identities = {path: self._identities(path) for path in self._sources}
         made = []
         for group in self.groups:
-            sources = self._sources[group.source.path]
-            names = {sources.name_of(file) for file in group.files}
-            found = identities[group.source.path]
-            own = [s for s in found if s[0] in names or _is_below(s[0], names)]
+            sources, found = self._sources[group.source.path], identities[group.source.path]
+            names = sorted({sources.name_of(file) for file in group.files})
+            own = [identity for name in names for identity in found[name]]
             episodes = range(group.begin, group.begin + len(group.lengths))
             places: Any = [group.source.place(e) for e in episodes]
             if len(places) > _MOST_PLACES:
@@ -172,6 +171,23 @@ class Filling:
                 }
             )
         return made
+
+    def _identities(self, path: str) -> dict[str, list[Any]]:
+        """Return the identities of the files of groups, by name; a folder has the files below."""
+        sources = self._sources[path]
+        found: dict[str, list[Any]] = {
+            sources.name_of(file): []
+            for group in self.groups
+            if group.source.path == path
+            for file in group.files
+        }
+        for identity in sources.document():
+            name = identity[0]
+            while name:
+                if name in found:
+                    found[name].append(identity)
+                name = name.rpartition("/")[0]
+        return found
 
     @property
     def missing(self) -> list[int]:
@@ -296,8 +312,7 @@ class Filling:
                 first, episodes, row, rows = segments[s]
                 part = {"episodes": episodes, "rows": rows, "first_episode": first}
                 try:
-                    wait = SLICE_MS if busy and s == todo[0] else 0
-                    writer = store.lock(key, s, first_row=row, wait_ms=wait, **part)
+                    writer = store.lock(key, s, first_row=row, **part)
                 except RoboCacheError as error:
                     if error.status != Status.BUSY:
                         raise
@@ -309,7 +324,7 @@ class Filling:
                 with writer:
                     if not self._write(writer, group, first, episodes, rows, advance):
                         return None
-            if busy and len(busy) == len(todo):
+            if busy and len(busy) == len(todo):  # other processes write all that is missing
                 time.sleep(SLICE_MS / 1000)
             todo = busy
         entry = store.find(key)
@@ -357,7 +372,7 @@ class Filling:
         import numpy as np
 
         step = max(1, _AT_ONCE // (2 * int(np.prod(self.source.shape))))
-        buffers = [np.empty((0, *self.source.shape), np.uint8)] * 3
+        buffers = [np.empty((0, *self.source.shape), np.uint8)] * 2
         turn = 0
         for e in range(first, first + episodes):
             for begin in range(0, group.lengths[e], step):
@@ -390,16 +405,5 @@ def _read(source: FrameSource, episode: int, rows: Any, out: Any) -> None:
     out[exist] = frames
 
 
-def _is_below(name: str, folders: set[str]) -> bool:
-    return any(name.startswith(f"{folder}/") for folder in folders)
-
-
 def _digest_of(lengths: Sequence[int]) -> str:
     return hashlib.sha256(",".join(map(str, lengths)).encode()).hexdigest()
-
-
-def space_text(fillings: Sequence[Filling]) -> str:
-    """Return a sentence on what will be stored."""
-    frames = sum(each.missing_frames for each in fillings)
-    size = sum(each.missing_bytes for each in fillings)
-    return f"{plural(frames, 'frame')}, {text_of_bytes(size)}"

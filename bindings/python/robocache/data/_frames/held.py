@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .._errors import FormatError
-from .requests import require_episode, require_request
-from .source import FrameSource
+from .source import FrameSource, require_episode, require_request
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,15 +6,14 @@ import copy
 import hashlib
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .._errors import FormatError
 from .._file_access import opened, walked
 from .picture_decoder import PictureDecoder, shape_of
-from .requests import require_episode, require_request
-from .source import FrameSource
+from .source import Contents, FrameSource, require_episode, require_request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,38 +25,14 @@ _VERSION = 1  # of the order of frames
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
-class Files(ABC):
-    """The PNG or JPEG files of a camera, by episode and row.
+class Files(Contents):
+    """The PNG or JPEG files of a camera, by episode and row."""
 
-    Creating it opens no file. A pickle holds paths and numbers.
-    """
-
-    path: str  #: the data set
-    lengths: Any  #: int64 [E]
     times: Any  #: of the pictures of the only episode, int64 [n] in ns; absent: not known
-
-    @abstractmethod
-    def files(self, episode: int) -> tuple[str, ...]:
-        """Return the files on disk that hold the pictures of an episode."""
-
-    @abstractmethod
-    def place(self, episode: int) -> Any:
-        """Return where they are in them, in values of JSON."""
-
-    @abstractmethod
-    def where(self, episode: int, row: int) -> tuple[str, str]:
-        """Return the file, and the place in it, of a row, for an error."""
 
     @abstractmethod
     def contents(self, episode: int, rows: NDArray[np.int64]) -> Iterator[bytes]:
         """Yield the content of each picture."""
-
-    def copy(self) -> Files:
-        """Return the same pictures with no file open."""
-        return copy.copy(self)
-
-    def close(self) -> None:  # noqa: B027  # most open a file only while they read it
-        """Close the files."""
 
 
 class ImageFrames(FrameSource):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
 
 class FrameSource(ABC):
@@ -63,8 +64,8 @@ class FrameSource(ABC):
         episode
             Index in the data set.
         rows : int64 [n]
-            Rows of the episode, strictly ascending. Calls whose rows follow those of the call
-            before continue where it ended: a video is then decoded once, from the begin to the end.
+            Rows of the episode, strictly ascending. A call whose first row follows the last row of
+            the call before continues there: a video is then decoded once, from begin to end.
         out : uint8 [n,H,W,C]
             Contiguous. Unspecified after an error.
 
@@ -133,3 +134,79 @@ class FrameSource(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Close the files. The next read opens them again."""
+
+
+class Contents(ABC):
+    """The stored contents behind a camera, by episode and row: an array, or encoded pictures.
+
+    Creating it opens no file. A pickle holds paths and numbers.
+    """
+
+    path: str  #: the data set
+    lengths: Any  #: int64 [E]
+
+    @abstractmethod
+    def files(self, episode: int) -> tuple[str, ...]:
+        """Return the files on disk that hold an episode."""
+
+    @abstractmethod
+    def place(self, episode: int) -> Any:
+        """Return where an episode is in its files, in values of JSON."""
+
+    @abstractmethod
+    def where(self, episode: int, row: int) -> tuple[str, str]:
+        """Return the file, and the place in it, of a row, for an error."""
+
+    def copy(self) -> Self:
+        """Return the same contents with no file open."""
+        return copy.copy(self)
+
+    def close(self) -> None:  # noqa: B027  # most open a file only while they read it
+        """Close the files."""
+
+
+# ---- checks of arguments that all sources have in common ----------------------------------------
+
+
+def require_episode(source: FrameSource, episode: int) -> int:
+    """Return the number of frames of an episode.
+
+    Raises
+    ------
+    IndexError
+        The data set has no such episode.
+    """
+    count = len(source.lengths)
+    if not 0 <= episode < count:
+        raise IndexError(f"episode: is {episode}, expected 0 to {count - 1} ({source.name})")
+    return int(source.lengths[episode])
+
+
+def require_request(source: FrameSource, episode: int, rows: Any, out: Any) -> Any:
+    """Return rows as int64 [n], after a check of the arguments of :meth:`FrameSource.read`.
+
+    Raises
+    ------
+    IndexError
+        The data set has no such episode, or the episode no such row.
+    ValueError
+        The rows do not ascend strictly, or ``out`` does not fit them.
+    """
+    import numpy as np
+
+    length = require_episode(source, episode)
+    rows = np.asarray(rows, np.int64)
+    if rows.ndim != 1 or (rows[1:] <= rows[:-1]).any():
+        raise ValueError("rows: expected strictly ascending rows, int64 [n]")
+    if len(rows) and (rows[0] < 0 or rows[-1] >= length):
+        wrong = int(rows[0] if rows[0] < 0 else rows[-1])
+        raise IndexError(
+            f"rows: has {wrong}, but episode {episode} of {source.name} has {length} frames"
+        )
+    expected = (len(rows), *source.shape)
+    if out.dtype != np.uint8 or out.shape != expected or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out: has dtype {out.dtype} and shape {list(out.shape)}, expected contiguous uint8 "
+            f"{list(expected)}"
+        )
+    return rows

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .._errors import FormatError, needed
-from .source import FrameSource
+from .source import FrameSource, require_request
 from .video_decoder import VideoDecoder
 from .video_index import VideoIndex, VideoIndexes
 from .video_times import frames_at, rate_of, rounded
@@ -190,16 +190,11 @@ class VideoFrames(FrameSource):
         return made
 
     def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-        import numpy as np
-
+        rows = require_request(self, episode, rows, out)
         if not len(rows):
             return
-        length = int(self.lengths[episode])
-        if rows[0] < 0 or rows[-1] >= length:
-            text = f"rows: are {rows[0]} to {rows[-1]}, but {self.label(episode)} has {length} rows"
-            raise ValueError(text)
         path = self.video_of(episode)[0]
-        places = self._frames(episode)[np.asarray(rows)]
+        places = self._frames(episode)[rows]
         decoder = self._decoder(path)
         if out.shape[1:] != (*self._shape_of(decoder.index), 3):
             height, width = self._shape_of(decoder.index)

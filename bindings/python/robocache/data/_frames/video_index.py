@@ -5,12 +5,10 @@ It is made by reading all packets once, without decoding more than the first fra
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -104,32 +102,6 @@ class VideoIndex:
         between = np.searchsorted(self.gaps, [self.starts[start], self.order[frame]], "right")
         return bool(between[0] < between[1])
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the content as arrays; :meth:`from_arrays` makes the index again."""
-        import numpy as np
-
-        head = {
-            "time_base": str(self.time_base),
-            "size": self.size,
-            "rotation": self.rotation,
-            "pixels": self.pixels,
-            "matrix": self.matrix,
-            "full_range": self.full_range,
-            "codec": self.codec,
-        }
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, path: str, arrays: Mapping[str, NDArray[Any]]) -> VideoIndex:
-        """Make the index of a file from the arrays of :meth:`to_arrays`."""
-        head = json.loads(arrays["head"].tobytes())
-        head["time_base"] = Fraction(head["time_base"])
-        head["size"] = tuple(head["size"])
-        own: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-        return cls(path, **own, **head)
-
 
 class VideoIndexes:
     """The indexes of the files that were used last, for sources in several threads.
@@ -138,8 +110,6 @@ class VideoIndexes:
     """
 
     def __init__(self) -> None:
-        #: Makes the index of a file; what keeps indexes can take its place.
-        self.read: Callable[[str], VideoIndex] = VideoIndex.read
         self._kept: OrderedDict[str, VideoIndex] = OrderedDict()
         self._size = 0
         self._unlock()
@@ -162,7 +132,7 @@ class VideoIndexes:
             with self._lock:
                 if path in self._kept:
                     return self._kept[path]
-            made = self.read(path)
+            made = VideoIndex.read(path)
             with self._lock:
                 self._kept[path] = made
                 self._size += len(made.pts) + _HEAD
@@ -180,7 +150,6 @@ class VideoIndexes:
 
 _MOST = 8 << 20  # frames in all indexes, of about 20 bytes
 _HEAD = 100  # frames whose size is that of the rest of an index
-_ARRAYS = ("pts", "order", "starts", "start_pts", "start_dts", "gaps")
 
 
 def opened(path: str) -> Any:

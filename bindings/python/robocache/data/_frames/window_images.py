@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._episodes.episodes import Episodes
 from ..._library.errors import shown
-from ..._printable import printable
+from ..._printable import plural, printable
 from ..._suggestions import did_you_mean
 from .filling import Filling
 from .reader import DecodedFrames, FrameReader, StoredFrames
@@ -260,12 +260,11 @@ def camera_of(episodes: Episodes, name: str, **options: Any) -> FrameSource:
     known = episodes._about.cameras
     if name not in known:
         near = did_you_mean(name, known)
-        have = (
-            f"expected one of {', '.join(map(repr, known))}{near}"
-            if known
-            else ("but these episodes have no cameras")
+        if not known:
+            raise KeyError(f"camera: is {shown(name)}, but these episodes have no cameras")
+        raise KeyError(
+            f"camera: is {shown(name)}, expected one of {', '.join(map(repr, known))}{near}"
         )
-        raise KeyError(f"camera: is {shown(name)}, {have}")
     return known[name].with_options(**options)
 
 
@@ -299,11 +298,11 @@ def _require_rows(
     if len(wrong):
         e = int(wrong[0])
         track = spec._rows_track(episodes)
-        others = f" (and {len(wrong) - 1} more episodes)" if len(wrong) > 1 else ""
-        lacks = "has no frames" if own[e] == 0 else f"has {own[e]} frames"
+        more = f" (and {len(wrong) - 1} more episodes)" if len(wrong) > 1 else ""
         raise ValueError(
-            f"camera: {camera!r} {lacks} in episode {e}, but {track!r} has {lengths[e]} rows there"
-            f"{others}; align the episodes, or select those that have it"
+            f"camera: {camera!r} has {plural(int(own[e]), 'frame')} in episode {e}, expected "
+            f"{lengths[e]}, one for each row of {track!r}{more}; align the episodes, or select "
+            "episodes with the right number"
         )
 
 

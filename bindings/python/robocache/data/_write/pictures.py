@@ -7,11 +7,10 @@ import zlib
 from typing import Any
 
 from .._errors import needed
-from .._frames.picture_headers import JPEG as JPEG
-from .._frames.picture_headers import PNG as PNG
-from .._frames.picture_headers import kind_of as kind_of
-from .._frames.picture_headers import size_of as size_of
-from .._frames.pixels import Converter
+from .._frames.picture_decoder import JPEG as JPEG
+from .._frames.picture_decoder import PNG as PNG
+from .._frames.picture_decoder import kind_of as kind_of
+from .._frames.picture_decoder import size_of as size_of
 
 _LEVEL = 4  # of zlib: higher ones take much longer for few percent
 _MOST = 1 << 28  # pixels of a picture, so that a damaged header does not fill the memory
@@ -61,46 +60,3 @@ def jpeg(image: Any) -> bytes:
 def encoded(image: Any, kind: str) -> bytes:
     """Return an RGB picture as "png" or "jpeg"."""
     return png(image) if kind == "png" else jpeg(image)
-
-
-class Decoder:
-    """Decodes pictures, with one decoder of PyAV for all JPEG pictures."""
-
-    def __init__(self) -> None:
-        self.codecs: dict[str, Any] = {}
-        self.converter: Converter | None = None
-
-    def rgb(self, data: bytes) -> Any:
-        """Return a picture as RGB, uint8 [h,w,3].
-
-        Raises
-        ------
-        ValueError
-            The content is not PNG or JPEG, or is damaged; the text is a part of a sentence.
-        """
-        kind = kind_of(data)
-        if kind is None:
-            raise ValueError(f"begins with {data[:4].hex(' ')}, expected a JPEG or PNG picture")
-        height, width = size_of(data)
-        if height * width > _MOST:
-            raise ValueError(f"has {width} x {height} pixels, expected at most {_MOST:,}")
-        module = av()
-        codec = self.codecs.get(kind)
-        if codec is None:
-            codec = module.CodecContext.create("mjpeg" if kind == "jpeg" else "png", "r")
-            codec.thread_type, codec.thread_count = "NONE", 1
-            if kind == "jpeg":  # that of PNG adds the last row of one picture to the next one
-                self.codecs[kind] = codec
-        try:
-            frames = codec.decode(module.Packet(data))
-        except Exception as error:
-            if not isinstance(error, module.error.FFmpegError):
-                raise
-            self.codecs.pop(kind, None)
-            raise ValueError(f"is a damaged {kind.upper()} picture: {error}") from None
-        if len(frames) != 1:
-            self.codecs.pop(kind, None)
-            raise ValueError(f"holds {len(frames)} pictures, expected 1; it may be truncated")
-        if self.converter is None:
-            self.converter = Converter(module)
-        return self.converter.rgb(frames[0])

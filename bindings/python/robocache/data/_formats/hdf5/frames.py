@@ -13,7 +13,7 @@ from typing import Any
 from ..._errors import FormatError, some
 from ..._file_access import Limit
 from ..._frames.arrays import ArrayFrames, StoredRows, blocks, runs
-from ..._frames.picture_headers import kind_of
+from ..._frames.picture_decoder import kind_of
 from ..._frames.pictures import Files, ImageFrames
 from .process import Failure, File, Piece, close_unused
 
@@ -68,13 +68,6 @@ class Hdf5Rows(StoredRows):
     def _forget(self) -> None:
         self._files: OrderedDict[str, File] = OrderedDict()
         self._block: tuple[Any, Any] = (None, None)  # episode and number, and the rows
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
 
     def files(self, episode: int) -> tuple[str, ...]:
         return (self.places[episode].file,)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..._errors import FormatError, needed, reading
 from ..._file_access import Folder
 from ..._frames.picture_decoder import PictureDecoder, shape_of
-from ..._frames.source import FrameSource
+from ..._frames.source import FrameSource, require_request
 from ..._frames.video import VideoFrames
 from ..._frames.video_times import rate_of
 from ..tables.parquet import read_rows
@@ -344,12 +344,7 @@ class LeRobotPictures(FrameSource):
         return LeRobotPictures(self._meta, self.name, convert=convert)
 
     def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-        chosen = rows.tolist()
-        length = int(self.lengths[episode])
-        if chosen and not 0 <= chosen[0] <= chosen[-1] < length:
-            label = self._meta.label(episode)
-            text = f"rows: are {chosen[0]} to {chosen[-1]}, but {label} has {length} rows"
-            raise ValueError(text)
+        chosen = require_request(self, episode, rows, out).tolist()
         contents = self._pictures.contents(episode, chosen)
         for i, (row, content) in enumerate(zip(chosen, contents)):
             try:

@@ -48,13 +48,6 @@ class ZarrRows(StoredRows):
         self._bytes = 0
         self._warned = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
-
     def files(self, episode: int) -> tuple[str, ...]:
         if os.path.isdir(self.path):
             return (os.path.join(self.path, *self.name.split("/")),)
