@@ -232,8 +232,8 @@ void NewFile::allocate(uint64_t bytes, int64_t min_free) const {
   // A file system that does not know its size says 0.
   if (all > 0 && free - static_cast<double>(bytes) < least) {
     fail(RBC_STATUS_IO_ERROR,
-         "store: %s: %.1f MB are needed, %.1f MB of %.1f MB are free, and %.1f MB must stay free; "
-         "free some space, or prune the store",
+         "store: %s: %.3f MB are needed, %.1f MB of %.1f MB are free, and %.1f MB must stay free; "
+         "free some space, prune the store, or lower min_free_bytes",
          shown_.c_str(), static_cast<double>(bytes) / 1e6, free / 1e6, all / 1e6, least / 1e6);
   }
   if (bytes == 0) return;

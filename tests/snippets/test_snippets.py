@@ -76,6 +76,7 @@ def environment(build, tmp_path_factory):
     libraries = next(prefix.rglob("librobocache.so")).parent
     return {
         **os.environ,
+        "ROBOCACHE_MIN_FREE_BYTES": "0",
         "PKG_CONFIG_PATH": str(libraries / "pkgconfig"),
         "LD_LIBRARY_PATH": str(libraries),
         "CMAKE_PREFIX_PATH": str(prefix),

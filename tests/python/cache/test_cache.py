@@ -96,6 +96,8 @@ def test_the_folder_is_private_and_tagged(path, store):
         ),
         ({"max_bytes": -1}, ValueError, "max_bytes: is -1, expected a number of bytes"),
         ({"max_bytes": True}, TypeError, "max_bytes: is True"),
+        ({"min_free_bytes": "some"}, ValueError, "min_free_bytes: is 'some', expected a size"),
+        ({"min_free_bytes": -1}, ValueError, "min_free_bytes: is -1, expected a number of bytes"),
         ({"max_age": "3 moons"}, ValueError, "max_age: is '3 moons', expected an age such as 30d"),
         ({"max_age": float("nan")}, TypeError, "max_age: is nan"),
         (
@@ -113,6 +115,22 @@ def test_wrong_options_are_refused(options, error, text):
     with pytest.raises(error) as raised:
         rbc.Cache(**options)
     assert str(raised.value).startswith(text)
+
+
+def test_an_entry_that_leaves_too_little_space_is_not_written(path, store, monkeypatch):
+    plain = facts(data.open(path))
+    with pytest.raises(rbc.RoboCacheError, match=r"must stay free; free some space, prune"):
+        data.open(path, cache=rbc.Cache(store, require=True, min_free_bytes="1000PB"))
+    monkeypatch.setenv("ROBOCACHE_MIN_FREE_BYTES", "1000PB")
+    cache = rbc.Cache(store)
+    with pytest.warns(RuntimeWarning, match=r"must stay free.* The run goes on without it"):
+        assert facts(data.open(path, cache=cache)) == plain
+    assert not any(item.complete for item in cache.items())
+    data.open(path, cache=rbc.Cache(store, require=True, min_free_bytes=0))
+    assert len(cache.items()) == 1
+    monkeypatch.setenv("ROBOCACHE_MIN_FREE_BYTES", "much")
+    with pytest.raises(ValueError, match="ROBOCACHE_MIN_FREE_BYTES: is 'much', expected a size"):
+        rbc.Cache(store)
 
 
 @pytest.mark.parametrize("verify", ["open", "first", "none"])
@@ -141,10 +159,12 @@ def test_layers_are_read_in_order_and_the_last_is_written(path, store, tmp_path)
 
 
 def test_pickling_carries_the_path_and_the_options(path, store):
-    cache = rbc.Cache([store], max_bytes="1GB", max_age="30d", verify="first", require=True)
+    options = {"max_bytes": "1GB", "max_age": "30d", "verify": "first", "min_free_bytes": "7kB"}
+    cache = rbc.Cache([store], require=True, **options)
     data.open(path, cache=cache)
     copy = pickle.loads(pickle.dumps(cache))
     assert copy.paths == cache.paths and copy.__reduce__() == cache.__reduce__()
+    assert copy.__reduce__()[1][1]["min_free_bytes"] == 7000
     assert len(pickle.dumps(cache)) < 1000
     data.open(path, cache=copy)
     assert copy.last_miss is None

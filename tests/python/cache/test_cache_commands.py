@@ -85,6 +85,15 @@ def test_build_fails_without_a_cache(path, tmp_path):
     assert "ROBOCACHE_CACHE is off: unset it, or set it to the folder of the cache" in out
 
 
+def test_build_keeps_space_free(path, store):
+    out = run("build", path, "--cache", store, "--min-free", "1000PB", status=1)
+    assert "must stay free" in out
+    out = run("build", path, "--cache", store, "--min-free", "no", status=1)
+    assert "--min-free: is 'no', expected a size such as 500GB or 64GiB" in out
+    run("build", path, "--cache", store, "--min-free", "1kB")
+    assert len(rbc.Cache(store).items()) == 1
+
+
 def test_info(path, store):
     assert run("info", "--cache", store) == f"{store}: 0 entries, 0 bytes\n"
     assert not store.exists()

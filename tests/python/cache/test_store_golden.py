@@ -44,7 +44,7 @@ def test_the_golden_store_is_read(folder, access, verify):
 
 def test_the_same_tensors_make_the_same_files(tmp_path):
     """Nothing in a segment or an index depends on the time or on the process."""
-    store = Store(str(tmp_path / "new"))
+    store = Store(str(tmp_path / "new"), min_free_bytes=0)
     with store.lock(KEY, 0, episodes=2, rows=5) as writer:
         for name, values in TENSORS.items():
             writer.add(name, values.dtype, values.shape)
@@ -89,7 +89,7 @@ def test_statuses(folder):
 
 
 def test_empty_and_strided_arrays(tmp_path):
-    store = Store(str(tmp_path / "new"))
+    store = Store(str(tmp_path / "new"), min_free_bytes=0)
     values = np.arange(24.0).reshape(4, 6)[::2, ::-1]
     with store.lock(KEY, 0, episodes=1, rows=2) as writer:
         writer.add("a", values.dtype, values.shape)

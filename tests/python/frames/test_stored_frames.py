@@ -259,9 +259,11 @@ def test_a_file_that_changes_while_it_is_read_is_not_stored(tmp_path):
 
 def test_a_build_that_does_not_fit_does_not_begin(tmp_path, monkeypatch):
     source = frame_sources.made(tmp_path / "data", LENGTHS)
+    monkeypatch.delenv("ROBOCACHE_MIN_FREE_BYTES", raising=False)
     full = type("Usage", (), {"total": 1000, "free": 900})()
-    monkeypatch.setattr(filling.shutil, "disk_usage", lambda path: full)
-    with pytest.warns(RuntimeWarning, match=r"need .* but 850 bytes are free"):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    text = r"'front': .* are needed, 900 bytes are free, and 50 bytes must stay free"
+    with pytest.warns(RuntimeWarning, match=text):
         frames = reader_of(source, cache_in(tmp_path))
     assert isinstance(frames, reader.DecodedFrames)
     with pytest.raises(OSError, match="are free"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import time
@@ -20,6 +21,7 @@ from .sizes import bytes_of, seconds_of, text_of_bytes
 from .store import ACCESS, MOST_TRUSTED, VERIFY, Entry, Item, Pruned, Store, Verified, Writer
 
 VARIABLE = "ROBOCACHE_CACHE"
+MIN_FREE_VARIABLE = "ROBOCACHE_MIN_FREE_BYTES"
 SLICE_MS = 200  # of a wait for another process: signals are handled between two of them
 _PATIENCE_S = 30  # after which a wait is reported
 _GUARD = 999_999  # the number of a segment that is only locked, while the size of others is unknown
@@ -57,6 +59,10 @@ class Cache:
         Numbers of other users whose files count, besides the caller's and root's.
     require
         Whether to raise an error instead of a warning if the cache cannot be used.
+    min_free_bytes
+        Space, such as "2GB", that stays free on the file system: an entry that would leave less is
+        not written. None: the environment variable ROBOCACHE_MIN_FREE_BYTES, else the smaller of
+        5 % of the file system and 10 GiB.
 
     Raises
     ------
@@ -84,6 +90,7 @@ class Cache:
         access: str = "auto",
         trust: Sequence[int] = (),
         require: bool = False,
+        min_free_bytes: int | str | None = None,
     ) -> None:
         for name, value, known in (("verify", verify, VERIFY), ("access", access, ACCESS)):
             if value not in known:
@@ -100,6 +107,7 @@ class Cache:
         variable = os.environ.get(VARIABLE, "")
         self._off = variable.lower() == "off"
         self._paths = _paths(path, variable)
+        self._min_free = _min_free(min_free_bytes)
         self._stores: dict[int, Store | None] = {}
         self._writes = True  # until writing fails
         self._warned = False
@@ -211,6 +219,17 @@ class Cache:
 
     # ---- entries --------------------------------------------------------------------------------
 
+    def _check_space(self, size: int, what: str) -> None:
+        """Raise an error if ``size`` more bytes would leave less than ``min_free_bytes``."""
+        usage = shutil.disk_usage(self.path)
+        least = min(usage.total // 20, 10 << 30) if self._min_free is None else self._min_free
+        if usage.total and usage.free - size < least:
+            raise OSError(
+                f"{what}: {text_of_bytes(size)} are needed, {text_of_bytes(usage.free)} are free, "
+                f"and {text_of_bytes(least)} must stay free; free some space, or lower "
+                "min_free_bytes"
+            )
+
     def _find(self, key: bytes, document: dict[str, Any] | None = None) -> Entry | None:
         """Return an entry of the first layer that has it. A document explains a miss."""
         if self._off:
@@ -285,8 +304,9 @@ class Cache:
             path, is_last = self._paths[layer], layer == len(self._paths) - 1
             options: Any = {"verify": self._verify, "access": self._access, "trust": self._trust}
             read_only = not is_last or _is_read_only(path)
+            options.update(read_only=read_only, min_free_bytes=self._min_free)
             try:
-                self._stores[layer] = Store(path, read_only=read_only, **options)
+                self._stores[layer] = Store(path, **options)
             except (*SHORTAGES, ValueError) as error:
                 if strict:
                     raise
@@ -313,6 +333,7 @@ class Cache:
             "access": self._access,
             "trust": self._trust,
             "require": self._require,
+            "min_free_bytes": self._min_free,
         }
         return _restored, (list(self._paths), options)
 
@@ -405,6 +426,14 @@ def _paths(path: Any, variable: str) -> tuple[str, ...]:
     if not isinstance(path, (list, tuple)) or not path:
         raise TypeError(f"path: is {shown(path)}, expected a folder, or a list of folders")
     return tuple(each for part in path for each in _paths(part, variable))
+
+
+def _min_free(size: int | str | None) -> int | None:
+    """Return the space that stays free; None: what the library chooses."""
+    name = "min_free_bytes"
+    if size is None:
+        name, size = MIN_FREE_VARIABLE, os.environ.get(MIN_FREE_VARIABLE) or None
+    return None if size is None else min(bytes_of(size, name), 2**63 - 1)
 
 
 def _user(number: Any) -> int:

@@ -78,6 +78,15 @@ def build(
             min=1,
         ),
     ] = 1,
+    min_free: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Space that stays free on the disk, such as 2GB; default: "
+            "$ROBOCACHE_MIN_FREE_BYTES, else 5 % of the disk and at most 10 GiB.",
+            metavar="SIZE",
+            show_default=False,
+        ),
+    ] = None,
     identity: Annotated[
         str,
         typer.Option(
@@ -101,7 +110,8 @@ def build(
     Data that are in the cache already are not read again. Later calls of open and align find the
     entry if they have the same options.
     """
-    store = _opened(cache, require=True)
+    least = None if min_free is None else bytes_of(min_free, "--min-free")
+    store = _opened(cache, require=True, min_free_bytes=least)
     opening: dict[str, Any] = {
         "damaged": damaged,
         "unit": unit,
@@ -300,8 +310,8 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count} entries"
 
 
-def _opened(folder: Optional[Path], require: bool = False) -> Cache:
-    store = Cache(folder, require=require)
+def _opened(folder: Optional[Path], **options: Any) -> Cache:
+    store = Cache(folder, **options)
     if not store.enabled:
         raise Failure("ROBOCACHE_CACHE is off: unset it, or set it to the folder of the cache")
     return store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +35,6 @@ _BLOCK = 1 << 16  # bytes of a sum
 _HEADERS = 4096 + 832  # of a segment
 _INDEX = 512  # of an entry
 _MOST_PLACES = 32  # episodes that a key lists; it has a digest of more
-_RESERVED = (0.05, 10 << 30)  # of the file system, which stay free: part and bytes
 
 
 @dataclass(frozen=True)
@@ -279,13 +277,7 @@ class Filling:
             store = cache._opened(len(cache.paths) - 1)
             if store is None or not cache._writes:
                 return None
-            usage = shutil.disk_usage(cache.path)
-            free = usage.free - min(int(usage.total * _RESERVED[0]), _RESERVED[1])
-            if size > free:
-                raise OSError(
-                    f"frames of {self.source.name!r} need {text_of_bytes(size)}, but "
-                    f"{text_of_bytes(max(free, 0))} are free"
-                )
+            cache._check_space(size, f"frames of {self.source.name!r}")
         except SHORTAGES as error:
             cache._trouble(error, f"cannot write {cache.path}")
             return None
