@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <set>
 
 #include "abi/store_support.h"
@@ -151,6 +152,39 @@ TEST_CASE("a store: every dtype and shape comes back, as views and as rows") {
     CHECK_SUCCEEDS(rbcEntryVerify(entry.handle, &report));
     CHECK(report.num_damaged_blocks == 0);
     CHECK(report.num_blocks >= segments);
+  }
+}
+
+// How far the output is after the rows, modulo a page, decides how they are copied.
+TEST_CASE("a store: rows come back at every distance from a page") {
+  const Folder folder;
+  const Store store(folder.path(), anyDisk());
+  const CpuContext context;
+  const Key key(9);
+  support::Random random(3);
+  constexpr int64_t kRows = 12, kRowBytes = 1000;
+  const Tensor front = randomTensor(random, "front", kU8, {kRows, kRowBytes});
+  CHECK(writeSegment(store.handle, key, segmentOf(0, 0, 1, 0, kRows), {front}));
+  const int64_t offsets[] = {0, kRows};
+  CHECK_SUCCEEDS(rbcStorePublishEntry(store.handle, key, 1, offsets, 2, "{}"));
+  const Entry entry(store.handle, key);
+  rbcTensor view;
+  CHECK_SUCCEEDS(rbcEntryGetTensor(entry.handle, "front", 0, &view));
+  std::vector<int64_t> rows(kRows);
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<int64_t> row_shape = {kRows}, shape = {kRows, kRowBytes};
+  const rbcTensor indices = tensorOver(rows.data(), kI64, row_shape);
+  constexpr uintptr_t kPage = 4096;
+  for (const uintptr_t ahead : {0, 1, 15, 31, 32, 33, 255, 4095}) {
+    std::vector<uint8_t> memory(front.bytes.size() + kPage + 2, 0xab);
+    const auto begin = reinterpret_cast<uintptr_t>(memory.data()) + 1;
+    const uintptr_t wanted = reinterpret_cast<uintptr_t>(view.data) + ahead;
+    uint8_t* const got = memory.data() + 1 + (wanted - begin) % kPage;
+    const rbcTensor out = tensorOver(got, kU8, shape);
+    CHECK_SUCCEEDS(rbcEntryGather(context.handle, entry.handle, "front", &indices, &out));
+    CHECK(std::equal(front.bytes.begin(), front.bytes.end(), got));
+    CHECK(got[-1] == 0xab);
+    CHECK(got[front.bytes.size()] == 0xab);
   }
 }
 

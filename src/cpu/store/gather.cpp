@@ -11,6 +11,22 @@ namespace {
 
 constexpr int64_t kChunkBytes = 1 << 20;
 
+// memcpy, except where it takes seven times as long: processors of AMD execute its `rep movsb` byte
+// by byte if the destination is 1 to 31 bytes after the source, modulo 4096. Rows of segments begin
+// at pages or fractions of them, and large arrays of NumPy 16 bytes after a page.
+void copyBytes(std::byte* out, const std::byte* from, size_t bytes) {
+  constexpr size_t kPiece = 256;
+  constexpr uintptr_t kPage = 4096;
+  constexpr uintptr_t kSlow = 32;
+  const uintptr_t ahead =
+      (reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(from)) % kPage;
+  size_t done = 0;
+  if (0 < ahead && ahead < kSlow) {
+    for (; done + kPiece <= bytes; done += kPiece) std::memcpy(out + done, from + done, kPiece);
+  }
+  std::memcpy(out + done, from + done, bytes - done);
+}
+
 size_t bytes(const BackendState&, const GatherProblem&) { return 0; }
 
 void run(BackendState& backend_state, const GatherProblem& p, Scratch) {
@@ -22,8 +38,8 @@ void run(BackendState& backend_state, const GatherProblem& p, Scratch) {
     const int64_t end = std::min(p.count, (chunk + 1) * each);
     for (int64_t i = chunk * each; i < end;) {
       const int64_t count = p.neighbours(i, end);
-      std::memcpy(static_cast<std::byte*>(p.out) + i * row_bytes, p.rows[i],
-                  static_cast<size_t>(count) * p.row_bytes);
+      copyBytes(static_cast<std::byte*>(p.out) + i * row_bytes,
+                static_cast<const std::byte*>(p.rows[i]), static_cast<size_t>(count) * p.row_bytes);
       i += count;
     }
   });
