@@ -4,9 +4,9 @@
 
 A sample has 50 rows of 14 float32 and 2 frames of 224 x 224 x 3 bytes; batches have 64 samples.
 Every library writes the same arrays once, below FOLDER, uncompressed, in its usual form: a record
-per frame, and the numbers in memory where it has no arrays. Then all take turns, and a batch of
-each round is compared with the arrays. Libraries that are not installed are skipped. Prints samples
-per second: the median of the rounds.
+per frame, and the numbers in memory where it has no arrays. LeRobot compresses its frames. Then all
+take turns, and a batch of each round is compared with the arrays. Libraries that are not installed
+are skipped. Prints samples per second: the median of the rounds.
 """
 
 import argparse
@@ -278,10 +278,77 @@ class WebDataset:
             data.batch_frames[k] = frames.reshape(FRAMES, *SHAPE)
 
 
+class HuggingFace:
+    name = "Hugging Face datasets"
+
+    def __init__(self, folder, data):
+        import datasets
+
+        self.data = data
+        path = folder / "datasets"
+        if not path.exists():
+            array = datasets.Array3D(shape=SHAPE, dtype="uint8")
+            written = datasets.Dataset.from_generator(
+                lambda: ({"frame": frame} for frame in data.frames),
+                features=datasets.Features({"frame": array}),
+                cache_dir=str(folder / "datasets.tmp"),
+            )
+            written.save_to_disk(str(path))
+        self.dataset = datasets.load_from_disk(str(path)).with_format("numpy")
+
+    def fill(self, anchors):
+        data = self.data
+        rows = (np.asarray(anchors)[:, None] + np.arange(FRAMES)).ravel()
+        data.batch_frames.reshape(-1, *SHAPE)[:] = self.dataset[rows.tolist()]["frame"]
+        for k, anchor in enumerate(anchors):
+            data.batch_states[k] = data.states[anchor : anchor + ROWS]
+
+
+class LeRobot:
+    """Frames as PNG, which loses nothing; samples are tensors, with frames of float32."""
+
+    name = "LeRobot, PNG"
+
+    def __init__(self, folder, data):
+        from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+        self.data = data
+        path, fps = folder / "lerobot", 30
+        if not path.exists():
+            features = {
+                "state": {"dtype": "float32", "shape": (CHANNELS,), "names": None},
+                "front": {
+                    "dtype": "image",
+                    "shape": SHAPE,
+                    "names": ["height", "width", "channels"],
+                },
+            }
+            written = LeRobotDataset.create("peer", fps, features, path, use_videos=False)
+            for state, frame in zip(data.states, data.frames):
+                written.add_frame({"state": state, "front": frame, "task": "none"})
+            written.save_episode()
+            written.finalize()
+        steps = {
+            "state": [i / fps for i in range(ROWS)],
+            "front": [i / fps for i in range(FRAMES)],
+        }
+        self.dataset = LeRobotDataset("peer", path, delta_timestamps=steps)
+
+    def fill(self, anchors):
+        self.samples = [self.dataset[int(anchor)] for anchor in anchors]
+
+    def finish(self):
+        for k, sample in enumerate(self.samples):
+            self.data.batch_states[k] = sample["state"].numpy()
+            frames = (sample["front"] * 255).round().permute(0, 2, 3, 1)
+            self.data.batch_frames[k] = frames.numpy()
+
+
 def opened(folder, data):
     """Return the libraries that are installed, with their files written."""
     found = []
-    for library in (InMemory, Store, Lmdb, Arrow, Hdf5, Zarr, Lance, Mds, WebDataset):
+    libraries = (InMemory, Store, Lmdb, Arrow, Hdf5, Zarr, Lance, Mds, WebDataset)
+    for library in (*libraries, HuggingFace, LeRobot):
         try:
             found.append(library(folder, data))
         except ImportError as error:
@@ -301,6 +368,8 @@ def measure(libraries, data, seconds, rounds=5):
                 library.fill(anchors)
                 spent += time.perf_counter() - begin
                 batches += 1
+            if hasattr(library, "finish"):
+                library.finish()
             data.require(anchors)
             if number > 0:  # the first round reads the files into the page cache
                 rates[library.name].append(batches * BATCH / spent)
