@@ -19,7 +19,7 @@ import sqlite_recorder
 import sqlite_states
 from child_processes import environment
 from robocache import data
-from robocache.data._formats.bags import sqlite_files
+from robocache.data._formats.bags import sqlite_copies, sqlite_files
 from sqlite_states import BATCH, BATCHES, add, connected, edited, flipped, unchanged
 
 pytest.importorskip("rosbags")
@@ -491,7 +491,8 @@ def test_a_disk_that_is_full(tmp_path, monkeypatch):
     def full(_):
         return os.statvfs_result((*found[:4], 0, *found[5:]))
 
-    monkeypatch.setattr(sqlite_files.os, "statvfs", full)
+    monkeypatch.setattr(sqlite_copies, "IN_MEMORY", 0)
+    monkeypatch.setattr(sqlite_copies.os, "statvfs", full)
     with unchanged(path.parent), pytest.raises(OSError, match="No space left.*bag.db3"):
         data.open(path, damaged="keep")
 

@@ -12,7 +12,8 @@ from ..._errors import Damage, FormatError, raise_shortage
 from ..._file_access import Limit
 from ..messages.columns import Rows
 from .mcap import Channel
-from .sqlite_files import Database, Text, connect, open_database, unpacked_database
+from .sqlite_copies import Text, connect
+from .sqlite_files import Database, open_database, unpacked_database
 from .sqlite_rows import Messages, OddRows, has_room, shown
 
 _TOPICS = ("id", "name", "type", "serialization_format")

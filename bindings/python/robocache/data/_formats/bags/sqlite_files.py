@@ -12,22 +12,22 @@ immutable, without locks. Reads are consistent for these reasons:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import sqlite3
 import struct
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import BinaryIO
-from urllib.parse import quote
 
 from ..._errors import Damage, FormatError
 from ..._file_access import Limit, opened
+from .sqlite_copies import PrivateCopy, connect, fits_memory
 from .sqlite_logs import JOURNAL_HEADER, LOG_HEADER, Changes, is_hot, read_journal, read_log
 from .unpacked_files import unpack
 
@@ -46,10 +46,6 @@ _NO_LOCKS = {errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 _WRITTEN = "is being written: try again when the recorder has stopped"
 _CHANGED = "was written while it was read: try again when the recorder has stopped"
-
-
-class Text(bytes):
-    """A text of a database, which need not be UTF-8."""
 
 
 class Database:
@@ -129,14 +125,10 @@ def unpacked_database(path: str, limit: Limit, recover: bool = False) -> Databas
     OSError
         There is no space for a copy.
     """
-    folder = tempfile.gettempdir()
-    descriptor, name = tempfile.mkstemp(".db3", "robocache-", folder)
-    try:
-        with os.fdopen(descriptor, "wb") as target:
+    with PrivateCopy(0, in_memory=False) as copy:
+        with open(copy.descriptor, "wb", closefd=False) as target:
             size = unpack(path, target, limit)
-        return Database(path, None, connect(name, recover), size, recover)
-    finally:
-        os.unlink(name)
+        return Database(path, None, copy.connect(recover), size, recover)
 
 
 def _require_logs_of(path: str, damage: Damage) -> None:
@@ -357,39 +349,37 @@ class _Try:
         return Database(self.path, state, None, state.size, self.damage.keep)
 
     def _copied(self, file: BinaryIO, state: _State, live: bool) -> Database | None:
-        name = ""
+        in_memory = fits_memory(state.size + self._log_size(state))
         try:
-            folder = tempfile.gettempdir()
-            _require_space(folder, state.size)
-            descriptor, name = tempfile.mkstemp(".db3", "robocache-", folder)
-            try:
+            with PrivateCopy(state.size, in_memory) as copy:
                 if state.has_logs and self.until is None and state.is_within(_TICK):
                     time.sleep(_TICK)  # a change from now on gets another time
-                self._copy(file, descriptor)
-                findings = self._apply_logs(state, descriptor, live)
-                if not self._is_valid(file, state, descriptor):
+                self._copy(file, copy.descriptor)
+                findings = self._apply_logs(state, copy.descriptor, live)
+                if not self._is_valid(file, state, copy.descriptor):
                     return None
                 if not state.has_logs:
-                    findings = self._cut_transaction(descriptor)
+                    findings = self._cut_transaction(copy.descriptor)
                 if live and self._may_be_unfinished(findings):
                     return None
-                size = os.fstat(descriptor).st_size
-            finally:
-                os.close(descriptor)
-            self._report(findings)
-            # The name is removed below, so no copy is left even if this process is killed.
-            copy = connect(name, self.damage.keep)
+                self._report(findings)
+                size, database = copy.size, copy.connect(self.damage.keep)
             if state.journal is not None:
-                self._report(self._disagreement(copy))
-            return Database(self.path, state, copy, size, False)
+                self._report(self._disagreement(database))
+            return Database(self.path, state, database, size, False)
         except OSError as error:
             if error.errno is None or str(error.filename).startswith(self.real):
                 raise
-            text = f"{os.strerror(error.errno)}, for a private copy in the temporary folder"
+            place = "memory" if in_memory else "the temporary folder"
+            text = f"{os.strerror(error.errno)}, for a private copy in {place}"
             raise OSError(error.errno, text, self.path) from error
-        finally:
-            if name:
-                os.unlink(name)
+
+    def _log_size(self, state: _State) -> int:
+        if not state.logged:
+            return 0
+        with contextlib.suppress(FileNotFoundError):  # comparing states detects that
+            return os.path.getsize(self.real + "-wal")
+        return 0
 
     def _copy(self, file: BinaryIO, copy: int) -> None:
         at = 0
@@ -479,25 +469,3 @@ def _is_same(file: int, copy: int) -> bool:
 def _page_size(header: bytes) -> int:
     size = int.from_bytes(header[16:18], "big")
     return 65536 if size == 1 else size
-
-
-def _require_space(folder: str, size: int) -> None:
-    found = os.statvfs(folder)
-    if found.f_bavail * found.f_frsize < size:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
-
-
-def connect(path: str, recover: bool = False) -> sqlite3.Connection:
-    """Open a file that is not written, or whose state is compared after reading."""
-    address = f"file://{quote(os.fsencode(os.path.abspath(path)))}?mode=ro&immutable=1"
-    try:
-        database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-    except sqlite3.OperationalError:
-        opened(path).close()  # this may give the reason, which SQLite does not
-        raise
-    database.text_factory = Text
-    database.execute("PRAGMA temp_store=MEMORY")
-    database.execute("PRAGMA trusted_schema=OFF")
-    if recover:  # otherwise SQLite refuses a truncated file
-        database.execute("PRAGMA writable_schema=ON")
-    return database

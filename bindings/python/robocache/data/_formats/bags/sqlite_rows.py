@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..._errors import Damage, raise_shortage
-from .sqlite_files import Database, Text
+from .sqlite_copies import Text
+from .sqlite_files import Database
 
 _AT_ONCE = 4 << 20  # bytes of messages
 _ROWS = 1 << 16  # messages

@@ -1,7 +1,8 @@
 """Bag files that are compressed as a whole, unpacked to a private file without a name.
 
-The file is in the temporary folder, and its name is removed at once, so that it disappears with
-the last process that has it open, even if that process is killed.
+The file is in the temporary folder, and disappears with the last process that has it open, even if
+that process is killed. On a file system without unnamed files (``O_TMPFILE``), it has a name until
+it is unlinked, before anything is written to it.
 """
 
 from __future__ import annotations
