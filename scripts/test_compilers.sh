@@ -3,13 +3,14 @@
 #
 #   scripts/test_compilers.sh [COMPILER]...    such as gcc-11 clang-19 (default: kCompilers below)
 #
-# Missing compilers and a missing libc++ are listed with the command that installs them. If a
+# Missing compilers and a missing libc++ are listed with the command that installs them. Debian
+# installs libc++ of one version at a time, so only the Clang of that version is tested with it. If a
 # compiler fails, the others still run, but the script fails. The table of results comes last. The
 # script also fails when nothing was tested. scripts/test_debian.sh runs it on another release of
 # Debian.
 #
 #   LIBRARIES="libstdc++ libc++"  C++ standard libraries; libc++ with Clang only (default: both)
-#   TARGETS="robocache ..."       targets of CMake (default: all); robocache_tests and robocache_abi_tests are run
+#   TARGETS="robocache ..."       targets of CMake (default: all); the tests of these are run
 #   SHARE=0/16                    ROBOCACHE_TEST_SHARE of that run
 #   JOBS=2                        compilers' processes at a time (default: all processors)
 #   BUILD_DIR=dir                 holds a build folder and a log for each pair (default build/compilers)
@@ -18,6 +19,7 @@ cd "$(dirname "$0")/.." || exit
 
 kCompilers="gcc-11 gcc-12 gcc-14 gcc-15 clang-14 clang-16 clang-19"
 kTests="robocache_tests robocache_abi_tests"
+kPrograms="live_soak|unload|store_faults|store_files|fuzz_regressions|fuzz_random|faults|conditions"
 kMissing=3
 compilers=${*:-$kCompilers}
 LIBRARIES=${LIBRARIES:-libstdc++ libc++}
@@ -45,14 +47,36 @@ cxx_of() {  # gcc-12 -> g++-12, clang-19 -> clang++-19
   echo "${name/#gcc/g++}"
 }
 
-how_to_install() {  # PACKAGE
-  local candidate
-  candidate=$(apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p')
-  if [[ $candidate && $candidate != "(none)" ]]; then
-    echo "apt-get install $1"
-  else
-    echo "$1 is not a package of this system; try scripts/test_debian.sh trixie"
-  fi
+how_to_install() {  # PACKAGE...
+  local package candidate
+  for package in "$@"; do
+    candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    if [[ ! $candidate || $candidate == "(none)" ]]; then
+      echo "$package is not a package of this system; try scripts/test_debian.sh trixie"
+      return
+    fi
+  done
+  echo "apt-get install $*"
+}
+
+# Whether a program with this Clang's own libc++ can be built. Debian installs libc++ of one version
+# at a time, and every Clang finds its headers, but supports the versions around its own only.
+has_libcxx() {  # CXX
+  local program
+  program=$(mktemp) || return
+  "$1" -stdlib=libc++ -x c++ -o "$program" - 2>/dev/null <<'END'
+#include <stdexcept>
+#include <version>
+#if _LIBCPP_VERSION / 10000 != __clang_major__ && _LIBCPP_VERSION / 1000 != __clang_major__  // since 16, before
+#error
+#endif
+int main(int argc, char**) {
+  if (argc > 9) throw std::runtime_error("");
+}
+END
+  local status=$?
+  rm -f "$program"
+  return $status
 }
 
 # Prints how to install this compiler or its library if missing, and returns kMissing.
@@ -65,9 +89,8 @@ look_for() {  # COMPILER LIBRARY
     how_to_install "$package"
     return $kMissing
   fi
-  if [[ $2 == libc++ ]] &&
-    ! echo '#include <version>' | "$cxx" -stdlib=libc++ -x c++ -fsyntax-only - 2>/dev/null; then
-    how_to_install "${1/#clang/libc++}-dev"
+  if [[ $2 == libc++ ]] && ! has_libcxx "$cxx"; then
+    how_to_install "${1/#clang/libc++}-dev" "${1/#clang/libc++abi}-dev"
     return $kMissing
   fi
 }
@@ -89,6 +112,9 @@ test_one() {  # COMPILER LIBRARY BUILD_FOLDER
       ROBOCACHE_TEST_SHARE=$SHARE timeout 1800 "$3/tests/$target" || return
     fi
   done
+  if [[ $TARGETS == all ]]; then
+    ctest --test-dir "$3" --output-on-failure --no-tests=error -R "^($kPrograms)$" || return
+  fi
   result=passed
 }
 
