@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 FOLDER = "digests"
+INDEXES = "indexes"  # of videos
 _MOST_BYTES = 256 << 20
 
 
@@ -57,24 +58,16 @@ class Memo:
             return
         self._changed = False
         content = json.dumps([[*fact, digest] for fact, digest in self._used.items()])
-        import tempfile
-
-        folder = os.path.dirname(self._file)
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, 0o700, exist_ok=True)
-            descriptor, new = tempfile.mkstemp(dir=folder)
-            try:
-                with os.fdopen(descriptor, "w") as file:
-                    file.write(content)
-                os.replace(new, self._file)
-            except BaseException:
-                os.unlink(new)
-                raise
+        write_private(self._file, content.encode())
 
 
 def prune(store: str, older_s: float = 30 * 86400) -> None:
-    """Remove memos that were written long ago."""
-    folder = os.path.join(store, FOLDER)
+    """Remove memos, and indexes of videos, that were written long ago."""
+    for each in (FOLDER, INDEXES):
+        _prune(os.path.join(store, each), older_s)
+
+
+def _prune(folder: str, older_s: float) -> None:
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
@@ -84,10 +77,39 @@ def prune(store: str, older_s: float = 30 * 86400) -> None:
 
 
 def _read(path: str) -> dict[tuple[int, ...], str]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor) as file:
+    content = read_private(path)
+    rows: list[list[Any]] = [] if content is None else json.loads(content)
+    return {tuple(row[:-1]): str(row[-1]) for row in rows}
+
+
+def read_private(path: str) -> bytes | None:
+    """Return a small file that this user has written; None if it is another user's, or large.
+
+    Raises
+    ------
+    OSError
+        There is no such file, or it cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
         of = os.fstat(descriptor)
         if not stat.S_ISREG(of.st_mode) or of.st_uid != os.geteuid() or of.st_size > _MOST_BYTES:
-            return {}
-        rows: list[list[Any]] = json.load(file)
-    return {tuple(row[:-1]): str(row[-1]) for row in rows}
+            return None
+        return file.read()
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Write a file that appears whole, or does not appear. Errors of the system are ignored."""
+    import tempfile
+
+    folder = os.path.dirname(path)
+    with contextlib.suppress(OSError):
+        os.makedirs(folder, 0o700, exist_ok=True)
+        descriptor, new = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(new, path)
+        except BaseException:
+            os.unlink(new)
+            raise

@@ -143,6 +143,9 @@ class HeldFrames(FrameSource):
         made._rows = self._rows
         return made
 
+    def use_cache(self, folders: Sequence[str]) -> None:
+        self.source.use_cache(folders)
+
     def close(self) -> None:
         self.source.close()
 

@@ -85,6 +85,10 @@ class JoinedFrames(FrameSource):
     def copy(self) -> FrameSource:
         return self._with([source.copy() for source in self._sources])
 
+    def use_cache(self, folders: Sequence[str]) -> None:
+        for source in self._sources:
+            source.use_cache(folders)
+
     def close(self) -> None:
         for source in self._sources:
             source.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -131,6 +131,15 @@ class FrameSource(ABC):
     def sequential(self) -> FrameSource:
         """Return a source for reading all frames in their order, which may use more threads."""
         return self
+
+    def use_cache(self, folders: Sequence[str]) -> None:  # noqa: B027
+        """Keep what is expensive to read of the files, such as the index of a video.
+
+        Parameters
+        ----------
+        folders
+            The folders of a cache, which are searched in this order; the last one is written.
+        """
 
     def close(self) -> None:  # noqa: B027
         """Close the files. The next read opens them again."""

@@ -219,6 +219,9 @@ class VideoFrames(FrameSource):
             for each in waiting:
                 each.result()
 
+    def use_cache(self, folders: Sequence[str]) -> None:
+        self.indexes.folders = tuple(folders)
+
     def close(self) -> None:
         self._leave_to_parent()
         for decoder in self._decoders.values():

@@ -107,9 +107,15 @@ class VideoIndexes:
     """The indexes of the files that were used last, for sources in several threads.
 
     A pickle holds none of them.
+
+    Parameters
+    ----------
+    folders
+        The folders of a cache in which indexes are kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folders: tuple[str, ...] = ()) -> None:
+        self.folders = folders
         self._kept: OrderedDict[str, VideoIndex] = OrderedDict()
         self._size = 0
         self._unlock()
@@ -132,7 +138,7 @@ class VideoIndexes:
             with self._lock:
                 if path in self._kept:
                     return self._kept[path]
-            made = VideoIndex.read(path)
+            made = self._read(path)
             with self._lock:
                 self._kept[path] = made
                 self._size += len(made.pts) + _HEAD
@@ -141,11 +147,24 @@ class VideoIndexes:
                 self._readers.pop(path, None)
         return made
 
+    def _read(self, path: str) -> VideoIndex:
+        from . import kept_indexes
+
+        if not self.folders:
+            return VideoIndex.read(path)
+        found = kept_indexes.load(self.folders, path)
+        if found is not None:
+            return found
+        state = kept_indexes.state_of(path)
+        made = VideoIndex.read(path)
+        kept_indexes.save(self.folders[-1], made, state)
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
-        return {}
+        return {"folders": self.folders}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        type(self).__init__(self)
+        type(self).__init__(self, **state)
 
 
 _MOST = 8 << 20  # frames in all indexes, of about 20 bytes

@@ -265,7 +265,11 @@ def camera_of(episodes: Episodes, name: str, **options: Any) -> FrameSource:
         raise KeyError(
             f"camera: is {shown(name)}, expected one of {', '.join(map(repr, known))}{near}"
         )
-    return known[name].with_options(**options)
+    source = known[name].with_options(**options)
+    cache = episodes._about.cache
+    if cache is not None and cache.enabled:
+        source.use_cache(cache.paths)
+    return source
 
 
 def _rows(episodes: Episodes, spec: WindowSpec) -> tuple[Any, Any]:
