@@ -7,8 +7,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from random_share import random_share
+
 hypothesis.settings.register_profile(
     "robocache",
+    max_examples=random_share(hypothesis.settings.default.max_examples),
     deadline=None,
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
@@ -27,6 +30,23 @@ def recordings():
     if not folder.is_dir():
         pytest.skip(f"no recordings in {folder} (set ROBOCACHE_DATA)")
     return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_waits_for_the_disk():
+    """A test may end any process, but not the system: fsync makes thousands of small files slow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            os, "fsync", lambda file: os.fstat(file if isinstance(file, int) else file.fileno())
+        )
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_objects():
+    """For a module that collects garbage often: the garbage collector skips what other tests keep."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path):

@@ -40,7 +40,7 @@ def handler_of(array):
 
 
 @pytest.fixture(autouse=True)
-def nothing_idle():
+def nothing_idle(few_objects):
     gc.collect()
     rbc.release_idle_memory()
     rbc.limit_idle_memory(256 * MIB)  # other tests may have chosen another limit

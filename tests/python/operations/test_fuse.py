@@ -221,7 +221,7 @@ def test_jax():
     np.testing.assert_allclose(np.asarray(out), [[0.4, 5], [3.9, 40]], rtol=1e-6)
 
 
-def test_arrays_that_speak_dlpack_alone():
+def test_arrays_that_speak_dlpack_alone(few_objects):
     arrays = {"values": VALUES[None], "times": TIMES, "lengths": np.array([3])}
     arrays |= {"mean": np.array([1.0]), "fill_value": 0.0}
     expected = rbc.fuse([rbc.Stream(**arrays)] * 2, TIMES)
@@ -242,7 +242,7 @@ def test_arrays_that_speak_dlpack_alone():
         rbc.fuse([stream], TIMES)
 
 
-def test_no_reference_is_kept_or_lost():
+def test_no_reference_is_kept_or_lost(few_objects):
     torch = pytest.importorskip("torch")
     for kind in (np.array, lambda each: torch.from_numpy(np.array(each))):
         values, times, queries = (kind(each) for each in (VALUES[None], TIMES, TIMES))
