@@ -173,18 +173,16 @@ def test_names_that_the_terminal_cannot_show(bad):
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_without_typer_or_rich_the_extra_is_named(bad, package):
-    block = f"sys.modules['{package}'] = None"
-    run = robocache("inspect", bad, before=block, started=True)
+    run = robocache("inspect", bad, missing=package)
     check_one_line(run, package, "pip install 'robocache[cli]'")
-    info = robocache("info", before=block, started=True)
+    info = robocache("info", missing=package)
     assert info.returncode == 0 and info.stdout.startswith("RoboCache ")
 
 
 def test_a_reader_that_is_missing_is_named(tmp_path):
     (tmp_path / "meta").mkdir()
     (tmp_path / "meta" / "info.json").write_text("{}")
-    run = robocache("inspect", tmp_path, before="sys.modules['pyarrow'] = None", started=True)
+    run = robocache("inspect", tmp_path, missing="pyarrow")
     check_one_line(run, "pip install 'robocache[lerobot]'")
-    none = "sys.modules['rerun'] = None"
-    run = robocache("report", tmp_path, "--rerun", tmp_path / "x.rrd", before=none, started=True)
+    run = robocache("report", tmp_path, "--rerun", tmp_path / "x.rrd", missing="rerun")
     assert run.returncode == 1

@@ -14,6 +14,7 @@ import pytest
 import data_files
 import recordings_with_faults as faults
 import robocache as rbc
+import warm_python
 from docstrings import parameters_of
 
 data = rbc.data
@@ -79,6 +80,15 @@ def made(request, tmp_path):
     return write(path), package, extra
 
 
+def output_of(code, folder=None):
+    """What code prints in a separate process that has imported only robocache."""
+    status, out, errors = warm_python.run(
+        code, folder=folder, seconds=60, imported=warm_python.LIBRARY
+    )
+    assert status == 0, errors.decode()
+    return out.decode()
+
+
 def test_by_content_not_by_suffix(made):
     opened = data.open(made[0])
     assert isinstance(opened, (data.Recording, data.Episodes))
@@ -105,9 +115,9 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert f"needs {package}, which is not installed" in run.stdout, run.stdout + run.stderr
-    assert f"pip install 'robocache[{extra}]'" in run.stdout
+    out = output_of(code)
+    assert f"needs {package}, which is not installed" in out
+    assert f"pip install 'robocache[{extra}]'" in out
 
 
 @pytest.mark.parametrize(("format", "package"), [("zarr", "zarr"), ("lerobot", "pyarrow")])
@@ -123,8 +133,7 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert f"pip install 'robocache[{format}]'" in run.stdout, run.stdout + run.stderr
+    assert f"pip install 'robocache[{format}]'" in output_of(code)
     assert os.listdir(tmp_path) == []
 
 
@@ -168,8 +177,7 @@ try:
 except rbc.data.FormatError as error:
     print(error)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert run.stdout == "/dev/zero: is a device, expected a file or a folder\n", run.stderr
+    assert output_of(code) == "/dev/zero: is a device, expected a file or a folder\n"
 
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.h5", "x.mcap", "x.npz"])
@@ -192,11 +200,8 @@ for path in ({name!r}, "socket", "folder", "lerobot"):
     except rbc.data.FormatError as error:
         print(error)
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    told = run.stdout.splitlines()
-    assert len(told) == 4, run.stdout + run.stderr
+    told = output_of(code, tmp_path).splitlines()
+    assert len(told) == 4, told
     assert told[0] == f"{name}: is a pipe, expected a file or a folder"
     assert told[1] == "socket: is a socket, expected a file or a folder"
     assert told[2].startswith("folder: ")

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
-
-import pytest
 
 import recordings_with_faults as faults
 import warm_python
 
 
-def robocache(*arguments, before="", started=False, cwd=None, **options):
+def robocache(*arguments, before="", missing=None, started=False, cwd=None, **options):
     """Run it, after some Python of a test; without a terminal, and with no colours forced.
 
-    ``started``: in a Python that has imported nothing, as one that starts.
+    ``missing``: a package that cannot be imported. ``started``: in a Python that has imported
+    nothing, as one that starts.
     """
+    if missing is not None:
+        before = f"sys.modules[{missing!r}] = None"
     code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
     environment.update(options.pop("environment", {}))
     if not started and not options:
-        status, *texts = warm_python.run(code, *arguments, environment=environment, folder=cwd)
+        imported = warm_python.COMMANDS if missing is None else warm_python.LIBRARY
+        status, *texts = warm_python.run(
+            code, *arguments, environment=environment, folder=cwd, imported=imported
+        )
         return subprocess.CompletedProcess(arguments, status, *(text.decode() for text in texts))
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -37,26 +40,11 @@ def robocache(*arguments, before="", started=False, cwd=None, **options):
 
 def on_a_terminal(*arguments, before="", environment=None):
     """Return the output on a terminal of 80 columns, and the exit code."""
-    pty = pytest.importorskip("pty")
     code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
-    child, shown = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
-        os.environ.pop("FORCE_COLOR", None)
-        os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
-    text = b""
-    while True:
-        try:
-            part = os.read(shown, 65536)
-        except OSError as error:
-            assert error.errno == errno.EIO
-            break
-        if not part:
-            break
-        text += part
-    _, status = os.waitpid(child, 0)
-    os.close(shown)
-    return text.decode(), os.waitstatus_to_exitcode(status)
+    given = {k: v for k, v in os.environ.items() if k != "FORCE_COLOR"}
+    given.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
+    status, text = warm_python.on_a_terminal(code, *arguments, environment=given)
+    return text.decode(), status
 
 
 def with_a_gap(folder):

@@ -1,12 +1,15 @@
 """Python code in a process that begins with the command line imported, without waiting for that.
 
 One process imports it and what most sources are read with, and forks for each call. What a call
-changes, such as attributes of modules, the next one does not see.
+changes, such as attributes of modules, the next one does not see. Another process imports only
+``robocache``, for code that must find a package missing.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -15,25 +18,23 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import traceback
 
 import forked
 from child_processes import environment as environment_of_children
 
+COMMANDS, LIBRARY = "commands", "library"
 
-def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120):
+
+def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120, imported=COMMANDS):
     """Run code with ``sys.argv[1:]``; return its exit code, and the bytes of its output and errors.
 
     ``environment``: all of it, by default the environment of this process. Not for variables that
-    Python reads when it starts, nor for code that must find a package missing.
+    Python reads when it starts. ``imported``: what the code finds imported, COMMANDS or LIBRARY.
     """
-    request = {
-        "code": code,
-        "argv": ["-c", *map(str, arguments)],
-        "environment": dict(os.environ if environment is None else environment),
-        "folder": os.getcwd() if folder is None else str(folder),
-    }
+    request = _request(code, arguments, environment, folder)
     with (
         tempfile.TemporaryFile() as source,
         tempfile.TemporaryFile() as out,
@@ -42,18 +43,49 @@ def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120)
         source.write(input)
         source.seek(0)
         files = [source.fileno(), out.fileno(), errors.fileno()]
-        status = _process().call(request, files, seconds)
+        status = _process(imported).call(request, files, seconds)
         out.seek(0)
         errors.seek(0)
         return status, out.read(), errors.read()
 
 
+def on_a_terminal(code, *arguments, environment):
+    """Run code as `run` does, on a terminal; return its exit code, and the bytes that it shows."""
+    ours, theirs = os.openpty()
+    shown = bytearray()
+
+    def read():
+        with contextlib.suppress(OSError):  # EIO: no process has it open
+            while part := os.read(ours, 1 << 16):
+                shown.extend(part)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        request = {**_request(code, arguments, environment, None), "terminal": True}
+        status = _process(COMMANDS).call(request, [theirs] * 3, 120)
+    finally:
+        os.close(theirs)
+        reader.join()
+        os.close(ours)
+    return status, bytes(shown)
+
+
+def _request(code, arguments, environment, folder):
+    return {
+        "code": code,
+        "argv": ["-c", *map(str, arguments)],
+        "environment": dict(os.environ if environment is None else environment),
+        "folder": os.getcwd() if folder is None else str(folder),
+    }
+
+
 class _Process:
-    def __init__(self):
+    def __init__(self, imported):
         self.channel, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, str(theirs.fileno()), imported],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -81,8 +113,8 @@ class _Process:
 
 
 @functools.cache
-def _process():
-    return _Process()
+def _process(imported):
+    return _Process(imported)
 
 
 # ---- in that process ----------------------------------------------------------------------------
@@ -127,6 +159,13 @@ def _run(call):
     os.chdir(call["folder"])
     os.environ.clear()
     os.environ.update(call["environment"])
+    if "terminal" in call:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        for file, name in enumerate(("stdout", "stderr"), 1):  # a terminal cannot seek
+            errors = getattr(sys, name).errors
+            stream = open(file, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
+            setattr(sys, name, stream)
     sys.argv[:] = call["argv"]
     sys.path[0] = ""
     status = 0
@@ -144,5 +183,8 @@ def _run(call):
 
 
 if __name__ == "__main__":
-    forked.import_commands()
+    if sys.argv[2] == COMMANDS:
+        forked.import_commands()
+    else:
+        forked.import_all(["robocache", "robocache.data"])
     _serve(socket.socket(fileno=int(sys.argv[1])))
