@@ -1,14 +1,15 @@
 """benchmarks/training.py runs, and every way to align gives the same numbers."""
 
+import importlib
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+Train = Callable[..., dict]
 WAYS = {
     "robocache",
     "robocache, raw batches from workers",
@@ -20,20 +21,29 @@ WAYS = {
 }
 
 
-def train(out: Path, *arguments: str, data: str = "") -> dict:
-    for name in ("torch", "scipy", "tqdm", "pandas", "tabulate"):
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
+    """Return a function that runs it in this process, which has imported torch already."""
+    for name in ("scipy", "tqdm", "pandas", "tabulate"):
         pytest.importorskip(name)
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    training = importlib.import_module("training")
     sizes = {"steps": 2, "rounds": 1, "batch": 2, "episodes": 4, "layers": 1, "workers": 0}
-    command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--device", "cpu"]
-    command += [f"--{name}={size}" for name, size in sizes.items()]
-    run = subprocess.run(
-        [*command, "--json", str(out), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "ROBOCACHE_DATA": data, "OMP_NUM_THREADS": "1"},
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    return json.loads(out.read_text())
+    out = tmp_path / "training.json"
+
+    def run(*arguments: str, data: str = "") -> dict:
+        given = [f"--{name}={size}" for name, size in sizes.items()]
+        command = ["training.py", "--device", "cpu", *given, "--json", str(out), *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        monkeypatch.setenv("ROBOCACHE_DATA", data)
+        assert training.main() == 0
+        return json.loads(out.read_text())
+
+    yield run
+    torch.set_num_threads(threads)
 
 
 def check(loop: dict) -> None:
@@ -45,21 +55,20 @@ def check(loop: dict) -> None:
         assert 0 < loop["ways"][name]["share"] < 1
 
 
-def test_random_episodes(tmp_path: Path) -> None:
-    result = train(tmp_path / "training.json")
+def test_random_episodes(train: Train) -> None:
+    result = train()
     (loop,) = result["loops"]
     check(loop)
     assert sum(channels for _, channels in loop["streams"]) == 256
     assert "Unitree G1" in result["skipped"]
 
 
-def test_g1_episodes(tmp_path: Path, recordings: Path) -> None:
-    arguments = ("--episodes=0", "--workers=1")
-    (loop,) = train(tmp_path / "training.json", *arguments, data=str(recordings))["loops"]
+def test_g1_episodes(train: Train, recordings: Path) -> None:
+    (loop,) = train("--episodes=0", "--workers=1", data=str(recordings))["loops"]
     check(loop)
     assert loop["streams"] == [[583, 26], [583, 26]]
 
 
-def test_no_recording(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="has no action.npy"):
-        train(tmp_path / "training.json", "--episodes=0", "--data", str(tmp_path))
+def test_no_recording(train: Train, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="has no action.npy"):
+        train("--episodes=0", "--data", str(tmp_path))
