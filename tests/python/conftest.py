@@ -44,7 +44,7 @@ def _nothing_waits_for_the_disk():
 
 @pytest.fixture(scope="module")
 def few_objects():
-    """For a module that collects garbage often: the garbage collector skips what other tests keep."""
+    """Let the garbage collector, which a module calls often, skip what other tests keep."""
     gc.collect()
     gc.freeze()
 

@@ -1,10 +1,11 @@
 """ROBOCACHE_TEST_SHARE: shares of the test files are complete, disjoint and even."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from child_processes import environment
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 FILES = ["a/test_x.py", "b/test_x.py", "b/test_y.py"]
@@ -12,13 +13,14 @@ FILES += [f"c/test_{name}.py" for name in "wxyz"]
 
 
 def collected(folder, share):
-    environment = {k: v for k, v in os.environ.items() if k != "ROBOCACHE_TEST_SHARE"}
+    given = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    given.pop("ROBOCACHE_TEST_SHARE", None)
     if share is not None:
-        environment["ROBOCACHE_TEST_SHARE"] = share
+        given["ROBOCACHE_TEST_SHARE"] = share
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--import-mode=importlib"]
     run = subprocess.run(
         [*command, "-p", "no:cacheprovider", "."],
-        cwd=folder, env=environment, capture_output=True, text=True,
+        cwd=folder, env=given, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     return [line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line]

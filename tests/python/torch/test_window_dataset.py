@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import os
 import pickle
 
@@ -168,8 +169,10 @@ def test_subsets_and_concatenations(tmp_path):
 
 
 @pytest.mark.parametrize("cached", [False, True])
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_workers_that_go_on_for_epochs(tmp_path, method, cached):
+    """The server of forks gets a data set by pickle, as a process that is spawned; torch once."""
+    multiprocessing.set_forkserver_preload(["robocache.torch"])
     camera_episodes = episodes(tmp_path)
     if cached:
         cache = rbc.Cache(tmp_path / "cache")
