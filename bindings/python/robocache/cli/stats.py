@@ -2,14 +2,16 @@
 
 import dataclasses
 import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Optional, cast
 
 import numpy as np
 import typer
 
-from .. import StatisticsAccumulator, StatisticsResult, statistics_files
+from .. import StatisticsResult, statistics_files
 from .._printable import plural
+from .._statistics.pieces import exact_of_pieces
 from ..data import Episodes, Recording, checks
 from ..data._checks.unread import nothing_to
 from ..data._format_values import number
@@ -464,32 +466,28 @@ def _computed(
 def _of_recording(
     source: Recording, wanted: dict[str, list[str]]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
-    accumulators: dict[str, StatisticsAccumulator] = {}
+    """Read the file once if it is small, else as often as exact quantiles need, piece by piece."""
     names: dict[str, Any] = {}
     columns: dict[str, Any] = {}
-    unfinished = list(wanted)
-    while unfinished:
-        for piece in source.pieces(unfinished):
+
+    def read(streams: Collection[str]) -> Iterator[tuple[str, Any]]:
+        for piece in source.pieces(list(streams)):
             if not piece.names or len(piece) == 0:
                 continue
-            if piece.stream not in accumulators:
+            if piece.stream not in names:
                 own = wanted.get(piece.stream, [ALL])  # a stream of a later key has all channels
                 chosen_columns = columns_of_all(
                     own, piece.names, len(piece.names), f"--stream {piece.stream}", piece.stream
                 )
                 columns[piece.stream] = slice(None) if ALL in own else chosen_columns
                 names[piece.stream] = tuple(piece.names[c] for c in chosen_columns)
-                accumulators[piece.stream] = StatisticsAccumulator(len(chosen_columns))
-            values = piece.values[:, columns[piece.stream]]
-            accumulators[piece.stream].update(np.ascontiguousarray(values))
-        unfinished = [
-            name for name in unfinished if name in accumulators and accumulators[name].next_pass()
-        ]
-    if not accumulators:
+            yield piece.stream, np.ascontiguousarray(piece.values[:, columns[piece.stream]])
+
+    found = exact_of_pieces(read, list(wanted))
+    if not found:
         raise Failure(nothing_to("count", source.select(list(wanted))))
-    order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
-    return {name: accumulators[name].result() for name in order}, names
+    order = sorted(found, key=list(dict.fromkeys([*wanted, *found])).index)
+    return {name: found[name] for name in order}, names
 
 
 def _flat(result: StatisticsResult) -> StatisticsResult:

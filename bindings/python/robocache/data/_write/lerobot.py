@@ -10,7 +10,8 @@ import shutil
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ... import StatisticsAccumulator, Track, __version__, statistics_files
+from ... import Track, __version__, statistics_files
+from ..._statistics.pieces import exact_of_pieces
 from ..._statistics.result import StatisticsResult
 from .._episode_methods import LEVELS, exact_of
 from .._errors import LeftOut, needed
@@ -190,20 +191,13 @@ class _Writer:
         by_episode: list[dict[str, StatisticsResult]] = [
             {name: _of_rows(array) for name, array in self._numbers(e)} for e in range(count)
         ]
-        names = list(by_episode[0])
-        whole = {}
-        accumulators = {
-            name: StatisticsAccumulator(len(by_episode[0][name].mean), LEVELS) for name in names
-        }
-        more = set(names)
-        while more:
+
+        def read(names: Collection[str]) -> Iterator[tuple[str, Any]]:
             for e in range(count):
-                for name, array in self._numbers(e):
-                    if name in more:
-                        accumulators[name].update(array)
-            more = {name for name in more if accumulators[name].next_pass()}
-        for name in names:
-            whole[name] = _finite(name, accumulators[name].result())
+                yield from ((name, rows) for name, rows in self._numbers(e) if name in names)
+
+        found = exact_of_pieces(read, list(by_episode[0]), LEVELS)
+        whole = {name: _finite(name, found[name]) for name in by_episode[0]}
         for camera in cameras_of(self.data):
             levels = [self.data.levels(e, camera.name) for e in range(count)]
             sampled = [self.data.sampled(e) for e in range(count)]
