@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 _RIDGE = 1e-6  # of a variance, to regularize channels that repeat each other
@@ -22,28 +23,29 @@ class Grid:
 class Lagged:
     """Covariances of two motions for K blocks and L lags, as sums.
 
-    With ``each``, channel c with channel c: [K,L,D]. Else all with all: [K,L,D,D'].
+    ``sums`` [K,L,C]: the number of valid pairs, then the covariances of a with a, a with b and b
+    with b, whose shapes are ``shapes``: with ``each``, channel c with channel c: [D]. Else all with
+    all: [D,D'].
     """
 
     lags: Any  # [L] in steps of the clock
-    samples: Any  # [K,L]: number of valid pairs
-    aa: Any
-    ab: Any
-    bb: Any
+    sums: Any
+    shapes: tuple[tuple[int, ...], ...]
     each: bool
+
+    @property
+    def samples(self) -> Any:
+        """The number of valid pairs [K,L]."""
+        return self.sums[:, :, 0]
 
     def only(self, blocks: Any) -> Lagged:
         """Return some of the blocks."""
-        return self._part(self.lags, lambda x: x[blocks])
+        return replace(self, sums=self.sums[blocks])
 
     def near(self, begin: int, end: int) -> Lagged:
         """Return some of the lags."""
         some = slice(max(begin, 0), max(end, 0))
-        return self._part(self.lags[some], lambda x: x[:, some])
-
-    def _part(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
-        samples, aa, ab, bb = (part(x) for x in (self.samples, self.aa, self.ab, self.bb))
-        return Lagged(lags, samples, aa, ab, bb, self.each)
+        return replace(self, lags=self.lags[some], sums=self.sums[:, some])
 
 
 def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: bool) -> Lagged:
@@ -56,17 +58,17 @@ def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: boo
     import numpy as np
 
     parts = [_block(a, b, begin, end, most, each) for begin, end in blocks]
-    samples, aa, ab, bb = (np.stack(arrays) for arrays in zip(*parts))
-    return Lagged(np.arange(-most, most + 1), samples, aa, ab, bb, each)
+    count = 2 * most + 1
+    sums = [np.concatenate([x.reshape(count, -1) for x in part], axis=1) for part in parts]
+    shapes = tuple(x.shape[1:] for x in parts[0][1:])
+    return Lagged(np.arange(-most, most + 1), np.stack(sums), shapes, each)
 
 
 def joined(parts: list[Lagged]) -> Lagged:
     """Concatenate blocks."""
     import numpy as np
 
-    names = ("samples", "aa", "ab", "bb")
-    samples, aa, ab, bb = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
-    return Lagged(parts[0].lags, samples, aa, ab, bb, parts[0].each)
+    return replace(parts[0], sums=np.concatenate([part.sums for part in parts]))
 
 
 def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
@@ -84,10 +86,15 @@ def correlation(sums: Lagged, shifts: Any) -> tuple[Any, Any]:
     """
     import numpy as np
 
-    samples, aa, ab, bb = (
-        sum(_shifted(x[k], s) for k, s in enumerate(shifts))
-        for x in (sums.samples, sums.aa, sums.ab, sums.bb)
-    )
+    total = np.zeros(sums.sums.shape[1:])
+    for block, shift in zip(sums.sums, shifts):
+        total += _shifted(block, shift)
+    samples, column, covariances = total[:, 0], 1, []
+    for shape in sums.shapes:
+        end = column + math.prod(shape)
+        covariances.append(total[:, column:end].reshape(-1, *shape))
+        column = end
+    aa, ab, bb = covariances
     enough = samples > _FEWEST * np.max(samples)
     score = np.zeros(len(samples))
     score[enough] = _squares(aa[enough], ab[enough], bb[enough], sums.each).mean(axis=1)
