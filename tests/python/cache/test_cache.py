@@ -268,7 +268,7 @@ def test_a_long_wait_says_who_builds(path, store, monkeypatch):
     from robocache._cache import cache as module
 
     monkeypatch.setattr(module, "_PATIENCE_S", 0.1)
-    first = builder(path, store, 8)
+    first = builder(path, store, 3)
     assert first.stdout.readline() == "reading\n"
     with pytest.warns(RuntimeWarning, match=rf"another process makes the same entry.*{first.pid}"):
         data.open(path, cache=rbc.Cache(store))

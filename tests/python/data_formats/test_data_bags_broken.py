@@ -9,6 +9,7 @@ import pytest
 
 import data_files
 import robocache as rbc
+from random_share import random_share
 
 pytest.importorskip("rosbags")
 
@@ -40,7 +41,7 @@ def test_cut_off_anywhere(tmp_path, kind):
     path = bag(tmp_path, kind)
     whole = data.open(path).load()
     content = path.read_bytes()
-    cuts = np.random.default_rng(0).integers(20, len(content), 30).tolist()
+    cuts = np.random.default_rng(0).integers(20, len(content), random_share(30)).tolist()
     kept = 0
     for cut in [*cuts, len(content) - 1]:
         path.write_bytes(content[:cut])
@@ -118,7 +119,7 @@ def test_any_byte_may_be_wrong(tmp_path, kind):
     path = bag(tmp_path, kind, 40)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(1)
-    for _ in range(40):
+    for _ in range(random_share(40)):
         at = int(rng.integers(13 if kind == "ros1" else 8, len(content)))
         before = content[at]
         content[at] ^= int(rng.integers(1, 256))

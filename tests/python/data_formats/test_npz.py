@@ -139,8 +139,8 @@ def test_one_array_is_damaged(tmp_path):
 
 
 def test_that_it_may_unpack_to(tmp_path):
-    path = saved(tmp_path / "x.npz", np.savez_compressed, x=np.zeros((2**25, 2)))
-    with pytest.raises(data.FormatError, match="unpacks to 536,870,912 bytes or more"):
+    path = saved(tmp_path / "x.npz", np.savez_compressed, x=np.zeros((2**20, 2)))
+    with pytest.raises(data.FormatError, match="unpacks to 16,777,216 bytes or more"):
         data.open(path, max_unpacked=1 << 20)
 
 

@@ -124,21 +124,21 @@ def test_processes_share_a_pass_by_bytes():
 
 
 def test_more_than_memory_holds():
-    """40 GB by a stride of 0: counted twice, exact."""
-    rows = np.array([[1.5, -2.0], [0.25, 3.0]], "f4")
-    pieces = [np.lib.stride_tricks.as_strided(row, (2_500_000_000, 2), (0, 4)) for row in rows]
-    assert sum(piece.size * 4 for piece in pieces) >= 40e9
-    accumulator = rbc.StatisticsAccumulator(2, (0.25, 0.5, 0.75))
+    """20 GB by a stride of 0: counted twice, exact."""
+    rows = np.array([[1.5], [0.25]], "f4")
+    pieces = [np.lib.stride_tricks.as_strided(row, (2_500_000_000, 1), (0, 4)) for row in rows]
+    assert sum(piece.size * 4 for piece in pieces) >= 20e9
+    accumulator = rbc.StatisticsAccumulator(1, (0.25, 0.5, 0.75))
     more = True
     while more:
         for piece in pieces:
             accumulator.update(piece)
         more = accumulator.next_pass()
     result = accumulator.result()
-    assert result.count.tolist() == [5_000_000_000] * 2
-    assert result.mean.tolist() == [0.875, 0.5]
-    assert result.std.tolist() == [0.625, 2.5]
-    assert result.quantiles.tolist() == [[0.25, -2.0], [0.875, 0.5], [1.5, 3.0]]
+    assert result.count.tolist() == [5_000_000_000]
+    assert result.mean.tolist() == [0.875]
+    assert result.std.tolist() == [0.625]
+    assert result.quantiles.tolist() == [[0.25], [0.875], [1.5]]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,22 @@
-"""The number of random cases that tests run: all, or the part that ROBOCACHE_RANDOM_SHARE names."""
+"""The random cases that tests run: all, or the part that ROBOCACHE_RANDOM_SHARE names."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def random_share(count: int) -> int:
     """Return the number of random cases to run, of `count`: with 1/4 a quarter of them."""
     return -(-count // _parts())
+
+
+def share_of(cases: Sequence[T]) -> Sequence[T]:
+    """Return the cases to run, of many that are alike: with 1/4 every fourth of them."""
+    return cases[:: _parts() or 1]
 
 
 def fast_gradients() -> bool:
