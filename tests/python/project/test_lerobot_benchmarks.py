@@ -1,7 +1,7 @@
 """benchmarks/lerobot_windows.py and lerobot_statistics.py run, and all ways agree."""
 
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -11,14 +11,20 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
-def run(script, *arguments):
-    command = [sys.executable, str(BENCHMARKS / script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Return a function that runs a script in this process, which has imported torch already."""
+
+    def run(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+        monkeypatch.syspath_prepend(str(BENCHMARKS))
+        runpy.run_path(str(BENCHMARKS / script), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
 
 
-def test_windows(tmp_path):
+def test_windows(run, tmp_path):
     for name in ("torch", "tqdm", "pyarrow"):
         pytest.importorskip(name)
     rng = np.random.default_rng(0)
@@ -32,7 +38,7 @@ def test_windows(tmp_path):
     assert all(int(rate.replace(",", "")) > 0 for rate in rates.values())
 
 
-def test_statistics():
+def test_statistics(run):
     pytest.importorskip("pyarrow")
     printed = run("lerobot_statistics.py", "--rows=5000")
     (off,) = re.findall(r"RoboCache .* off by (\S+) stds", printed)
