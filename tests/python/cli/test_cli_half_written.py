@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -122,15 +121,17 @@ def test_statistics_are_the_old_ones_or_the_new_ones(bad, tmp_path, name):
     assert target.read_bytes() == before
 
 
+# A limit on the size of files simulates it; the system reports a different error.
+FULL_DISK = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+"""
+
+
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_full_disk(bad, tmp_path, kind):
-    """A limit on the size of files simulates it; the system reports a different error."""
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-    run = robocache(*command_to(kind, bad, tmp_path), preexec_fn=limit)
+    run = robocache(*command_to(kind, bad, tmp_path), before=FULL_DISK)
     assert run.returncode == 1 and run.stderr.startswith("robocache: error: ")
     assert "Traceback" not in run.stderr and list(tmp_path.iterdir()) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -15,10 +16,16 @@ SOURCES = ROOT / "bindings" / "python" / "robocache"
 PAGE = ROOT / "docs" / "concepts" / "findings.md"
 
 
+@functools.cache
 def findings_in_sources():
     """(file, line, severities, identifiers) of each Finding that is made; [] of a variable."""
+    return list(_findings_in_sources())
+
+
+def _findings_in_sources():
     for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "Finding(" in text else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
                 named = {word.arg: word.value for word in node.keywords}
                 given = dict(zip(("severity", "kind"), node.args), **named)
@@ -35,7 +42,7 @@ def constants(node):
 
 
 def test_every_finding_is_in_the_catalogue():
-    found = list(findings_in_sources())
+    found = findings_in_sources()
     assert len(found) > 30
     for file, line, severities, kinds in found:
         where = f"{file}:{line}"
