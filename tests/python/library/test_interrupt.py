@@ -80,7 +80,7 @@ def seconds_until_end(process: subprocess.Popen[str], signals: int = 1) -> float
     assert process.stdout is not None
     assert process.stdout.readline() == "calls\n"
     for _ in range(signals):
-        time.sleep(0.5)
+        time.sleep(0.2)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
     sent = time.monotonic()
@@ -151,8 +151,8 @@ def test_calls_of_other_threads_go_on() -> None:
 def other():
     done = threading.Event()
     def run():
-        times = as_strided(np.zeros(1), (1 << 32,), (0,))
-        values = as_strided(np.zeros(1, np.float32), (1 << 32, 1), (0, 0))
+        times = as_strided(np.zeros(1), (1 << 31,), (0,))
+        values = as_strided(np.zeros(1, np.float32), (1 << 31, 1), (0, 0))
         rbc.resample(values, times, np.zeros(1), backend=rbc.Context("cpu", threads=1))
         done.set()
     thread = threading.Thread(target=run, daemon=True)
