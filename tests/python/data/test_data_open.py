@@ -81,7 +81,7 @@ def made(request, tmp_path):
 
 
 def output_of(code, folder=None):
-    """What code prints in a separate process that has imported only robocache."""
+    """Return the output of code in a separate process that has imported only robocache."""
     status, out, errors = warm_python.run(
         code, folder=folder, seconds=60, imported=warm_python.LIBRARY
     )

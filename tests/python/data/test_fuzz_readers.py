@@ -70,15 +70,15 @@ def test_formats_one_after_the_other(monkeypatch, capsys):
 
     monkeypatch.setitem(fuzz_readers.FORMATS, "lacking", lacks_a_package)
     names = ["pcd", "lacking", "ply"]
-    each = random_share(700)
-    outcomes = fuzz_readers.run(names, None, 1, jobs=2, seconds_per_format=600, each=each)
+    count = random_share(700)
+    outcomes = fuzz_readers.run(names, None, 1, jobs=2, seconds_per_format=600, each=count)
     assert [(of.name, of.count, of.defects) for of in outcomes] == [
-        ("pcd", each, []),
-        ("ply", each, []),
+        ("pcd", count, []),
+        ("ply", count, []),
     ]
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "lacking: skipped: No module named 'x'"
-    assert [line.split()[:2] for line in said[1:]] == [["pcd", str(each)], ["ply", str(each)]]
+    assert [line.split()[:2] for line in said[1:]] == [["pcd", str(count)], ["ply", str(count)]]
     (timed,) = fuzz_readers.run(["ply"], None, 1, seconds_per_format=0.5)
     assert timed.count > 0 and timed.defects == []
 

@@ -13,14 +13,14 @@ FILES += [f"c/test_{name}.py" for name in "wxyz"]
 
 
 def collected(folder, share):
-    given = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    given.pop("ROBOCACHE_TEST_SHARE", None)
+    variables = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    variables.pop("ROBOCACHE_TEST_SHARE", None)
     if share is not None:
-        given["ROBOCACHE_TEST_SHARE"] = share
+        variables["ROBOCACHE_TEST_SHARE"] = share
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--import-mode=importlib"]
     run = subprocess.run(
         [*command, "-p", "no:cacheprovider", "."],
-        cwd=folder, env=given, capture_output=True, text=True,
+        cwd=folder, env=variables, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     return [line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line]

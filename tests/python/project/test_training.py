@@ -35,8 +35,8 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     out = tmp_path / "training.json"
 
     def run(*arguments: str, data: str = "") -> dict:
-        given = [f"--{name}={size}" for name, size in sizes.items()]
-        command = ["training.py", "--device", "cpu", *given, "--json", str(out), *arguments]
+        limits = [f"--{name}={size}" for name, size in sizes.items()]
+        command = ["training.py", "--device", "cpu", *limits, "--json", str(out), *arguments]
         monkeypatch.setattr(sys, "argv", command)
         monkeypatch.setenv("ROBOCACHE_DATA", data)
         assert training.main() == 0

@@ -20,10 +20,10 @@ def arrays(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("held", [0, 700, 1 << 20])
-def test_every_way_has_the_bits_of_all_samples_together(monkeypatch, held, dtype):
+@pytest.mark.parametrize("limit", [0, 700, 1 << 20])
+def test_every_way_has_the_bits_of_all_samples_together(monkeypatch, limit, dtype):
     """None are held, those before the limit, and all."""
-    monkeypatch.setattr(pieces, "HELD", held)
+    monkeypatch.setattr(pieces, "HELD", limit)
     values, reads = arrays(dtype), []
     buffer = np.empty((100, 3), dtype)  # which readers use again
 
@@ -35,7 +35,7 @@ def test_every_way_has_the_bits_of_all_samples_together(monkeypatch, held, dtype
                 yield name, buffer
 
     found = pieces.exact_of_pieces(read, list(values), LEVELS)
-    assert len(reads) == (1 if held > 1 << 19 else {"f2": 2, "f4": 2, "f8": 4}[dtype])
+    assert len(reads) == (1 if limit > 1 << 19 else {"f2": 2, "f4": 2, "f8": 4}[dtype])
     assert reads[0] == ["arm", "base"]
     for name, array in values.items():
         expected = rbc.statistics(array, quantiles=LEVELS)
@@ -45,15 +45,15 @@ def test_every_way_has_the_bits_of_all_samples_together(monkeypatch, held, dtype
 
 
 def test_what_has_no_pieces_has_no_statistics():
-    given = np.zeros((4, 2))
-    found = pieces.exact_of_pieces(lambda names: [("a", given)], ["a", "b"])
+    rows = np.zeros((4, 2))
+    found = pieces.exact_of_pieces(lambda names: [("a", rows)], ["a", "b"])
     assert list(found) == ["a"] and found["a"].count.tolist() == [4, 4]
     assert pieces.exact_of_pieces(lambda names: [], ["a"]) == {}
 
 
-@pytest.mark.parametrize("held", [0, 1 << 20])
-def test_pieces_of_several_dtypes_are_refused(monkeypatch, held):
-    monkeypatch.setattr(pieces, "HELD", held)
-    given = [("a", np.zeros((4, 2), "f4")), ("a", np.zeros((4, 2), "f8"))]
+@pytest.mark.parametrize("limit", [0, 1 << 20])
+def test_pieces_of_several_dtypes_are_refused(monkeypatch, limit):
+    monkeypatch.setattr(pieces, "HELD", limit)
+    several = [("a", np.zeros((4, 2), "f4")), ("a", np.zeros((4, 2), "f8"))]
     with pytest.raises(TypeError, match="dtype is float64, expected float32"):
-        pieces.exact_of_pieces(lambda names: given, ["a"])
+        pieces.exact_of_pieces(lambda names: several, ["a"])

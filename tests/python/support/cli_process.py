@@ -41,9 +41,9 @@ def robocache(*arguments, before="", missing=None, started=False, cwd=None, **op
 def on_a_terminal(*arguments, before="", environment=None):
     """Return the output on a terminal of 80 columns, and the exit code."""
     code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
-    given = {k: v for k, v in os.environ.items() if k != "FORCE_COLOR"}
-    given.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
-    status, text = warm_python.on_a_terminal(code, *arguments, environment=given)
+    variables = {k: v for k, v in os.environ.items() if k != "FORCE_COLOR"}
+    variables.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
+    status, text = warm_python.on_a_terminal(code, *arguments, environment=variables)
     return text.decode(), status
 
 

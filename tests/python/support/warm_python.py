@@ -52,12 +52,12 @@ def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120,
 def on_a_terminal(code, *arguments, environment):
     """Run code as `run` does, on a terminal; return its exit code, and the bytes that it shows."""
     ours, theirs = os.openpty()
-    shown = bytearray()
+    content = bytearray()
 
     def read():
         with contextlib.suppress(OSError):  # EIO: no process has it open
             while part := os.read(ours, 1 << 16):
-                shown.extend(part)
+                content.extend(part)
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -68,7 +68,7 @@ def on_a_terminal(code, *arguments, environment):
         os.close(theirs)
         reader.join()
         os.close(ours)
-    return status, bytes(shown)
+    return status, bytes(content)
 
 
 def _request(code, arguments, environment, folder):

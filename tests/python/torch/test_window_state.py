@@ -168,7 +168,7 @@ def test_states_are_plain_ints():
 
 
 def test_a_state_is_the_same_in_another_process():
-    """Where hashes have another seed."""
+    """Run one in which hashes have another seed."""
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     code = "import json; from window_loaders import WEIGHTS, loader; "
     code += "print(json.dumps(loader(weights=WEIGHTS).state_dict()))"

@@ -21,29 +21,29 @@ def exact_of_pieces(
     ``read(names)`` yields the name and some rows of an array. It is called for all ``names``, and
     then, if the samples are more than HELD bytes, for those that need another pass.
     """
-    held: dict[str, list[Any]] = {}
+    pieces_of: dict[str, list[Any]] = {}
     accumulators: dict[str, StatisticsAccumulator] = {}
     size = 0
     for name, rows in read(names):
         if not accumulators:
             size += rows.nbytes
-            held.setdefault(name, []).append(rows.copy())
-            is_odd = rows.dtype != held[name][0].dtype  # an accumulator says so
+            pieces_of.setdefault(name, []).append(rows.copy())
+            is_odd = rows.dtype != pieces_of[name][0].dtype  # an accumulator says so
             if size > HELD or is_odd:
-                for each, pieces in held.items():
+                for earlier, pieces in pieces_of.items():
                     for piece in pieces:
-                        _add(accumulators, each, piece, quantiles)
-                held.clear()
+                        _add(accumulators, earlier, piece, quantiles)
+                pieces_of.clear()
         else:
             _add(accumulators, name, rows, quantiles)
-    if held:
-        return {name: _together(pieces, quantiles) for name, pieces in held.items()}
-    unfinished = [name for name, each in accumulators.items() if each.next_pass()]
+    if pieces_of:
+        return {name: _together(pieces, quantiles) for name, pieces in pieces_of.items()}
+    unfinished = [name for name in accumulators if accumulators[name].next_pass()]
     while unfinished:
         for name, rows in read(unfinished):
             accumulators[name].update(rows)
         unfinished = [name for name in unfinished if accumulators[name].next_pass()]
-    return {name: each.result() for name, each in accumulators.items()}
+    return {name: accumulators[name].result() for name in accumulators}
 
 
 def _add(

@@ -35,7 +35,7 @@ class Lagged:
 
     @property
     def samples(self) -> Any:
-        """The number of valid pairs [K,L]."""
+        """Number of valid pairs [K,L]."""
         return self.sums[:, :, 0]
 
     def only(self, blocks: Any) -> Lagged:
