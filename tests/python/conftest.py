@@ -65,6 +65,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Let Python free all objects when it ends: some libraries print what is left."""
+    gc.unfreeze()
+
+
 def pytest_configure(config):
     """Ignore range warnings: random queries may all be outside of the samples."""
     config.addinivalue_line("filterwarnings", "ignore::robocache.RangeWarning")
