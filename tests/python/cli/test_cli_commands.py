@@ -62,8 +62,10 @@ def test_stats_of_a_data_set(lerobot):
     assert max(map(len, text.splitlines())) <= 80 and "action: 200 values" in text
 
 
-def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch):
-    """The recording is read in pieces, in several passes if necessary."""
+@pytest.mark.parametrize(("most", "reads"), [(32 << 20, 1), (10_000, 2)])
+def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch, most, reads):
+    """The recording is read in pieces, in several passes if it is large."""
+    monkeypatch.setattr("robocache._statistics.pieces.HELD", most)
     one, two = faults.stream("one", 3000), faults.FAULTS["nan"]()
     recording = faults.recording(one, two)
     passes = []
@@ -80,7 +82,7 @@ def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch):
     out = told("stats", tmp_path)["streams"]
     check_numbers(out["one"], one.values)
     assert out["arm"]["nonfinite"] == [0, 0, 1] and out["arm"]["count"] == [400, 400, 399]
-    assert len(passes) == 2 and passes[0] == ("one", "arm")
+    assert len(passes) == reads and passes[0] == ("one", "arm")
     assert "bad" in run("stats", tmp_path)
 
 
