@@ -155,7 +155,7 @@ TEST_CASE("a store: every dtype and shape comes back, as views and as rows") {
   }
 }
 
-// How far the output is after the rows, modulo a page, decides how they are copied.
+// The distance of the output from the rows, modulo a page, decides how they are copied.
 TEST_CASE("a store: rows come back at every distance from a page") {
   const Folder folder;
   const Store store(folder.path(), anyDisk());
