@@ -18,11 +18,13 @@ pytestmark = pytest.mark.skipif(
 )
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(small LANGUAGES C CXX)
+enable_testing()
 add_subdirectory(tests)
 """
 TESTS = """foreach(name robocache_tests robocache_abi_tests)
   add_executable(${name} ${name}.cpp)
 endforeach()
+add_test(NAME unload COMMAND robocache_tests --unload)
 """
 
 
@@ -64,6 +66,14 @@ def test_a_compiler_that_fails_does_not_stop_the_others(project):
     assert rows == {"gcc-98": "does not compile", "gcc-97": "passed"}, done.stdout
     assert done.returncode == 1
     assert "error: no" in done.stdout
+
+
+def test_a_program_that_fails_is_reported(project):
+    program = "int main(int argc, char**) { return argc - 1; }\n"
+    (project / "tests" / "robocache_tests.cpp").write_text(program)
+    done, rows = run(project, "gcc-97")
+    assert rows == {"gcc-97": "tests fail"}, done.stdout
+    assert done.returncode == 1 and "unload" in done.stdout
 
 
 def test_a_compiler_that_is_missing_is_skipped(project):
