@@ -115,10 +115,14 @@ class Epochs:
                         yield f"process {process.name}"
 
     def _shared_memory(self):
-        """Return new shared memory and semaphores that no other process uses."""
-        new = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")} - {
-            f"/dev/shm/{name}" for name in self._shared
+        """Return new shared memory and semaphores that no other process uses.
+
+        The folders there are those of other programs, such as robocache_faults.
+        """
+        names = {
+            each.name for each in os.scandir("/dev/shm") if not each.is_dir(follow_symlinks=False)
         }
+        new = {f"/dev/shm/{name}" for name in names - self._shared}
         for maps in Path("/proc").glob("[0-9]*/maps") if new else ():
             with contextlib.suppress(OSError):
                 text = maps.read_text()

@@ -71,7 +71,8 @@ class VideoIndex:
         """
         with opened(path) as container:
             stream = stream_of(path, container)
-            time_base = stream.time_base  # a closed file has no streams
+            base = stream.time_base  # a closed file has no streams
+            time_base = Fraction(base.numerator, base.denominator)  # PyAV may have its own class
             packets = _packets(path, container, stream)
             head = _head(path, container, stream)
         return cls(path, time_base, **packets, **head)
