@@ -117,7 +117,7 @@ class Epochs:
     def _shared_memory(self):
         """Return new shared memory and semaphores that no other process uses.
 
-        The folders there are those of other programs, such as robocache_faults.
+        Folders there belong to other programs, such as robocache_faults.
         """
         names = {
             each.name for each in os.scandir("/dev/shm") if not each.is_dir(follow_symlinks=False)
