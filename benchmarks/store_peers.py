@@ -34,6 +34,10 @@ class Arrays:
         self.batch_states = np.empty((BATCH, ROWS, CHANNELS), np.float32)
         self.batch_frames = np.empty((BATCH, FRAMES, *SHAPE), np.uint8)
 
+    def fill_states(self, anchors):
+        for k, anchor in enumerate(anchors):
+            self.batch_states[k] = self.states[anchor : anchor + ROWS]
+
     def require(self, anchors):
         for k, anchor in enumerate(anchors):
             assert np.array_equal(self.batch_states[k], self.states[anchor : anchor + ROWS])
@@ -213,8 +217,7 @@ class Lance:
             values = values[chunk.offset : chunk.offset + len(chunk)]
             frames[begin : begin + len(chunk)] = values
             begin += len(chunk)
-        for k, anchor in enumerate(anchors):
-            data.batch_states[k] = data.states[anchor : anchor + ROWS]
+        data.fill_states(anchors)
 
 
 class Mds:
@@ -300,8 +303,7 @@ class HuggingFace:
         data = self.data
         rows = (np.asarray(anchors)[:, None] + np.arange(FRAMES)).ravel()
         data.batch_frames.reshape(-1, *SHAPE)[:] = self.dataset[rows.tolist()]["frame"]
-        for k, anchor in enumerate(anchors):
-            data.batch_states[k] = data.states[anchor : anchor + ROWS]
+        data.fill_states(anchors)
 
 
 class LeRobot:

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kChunkBytes = 1 << 20;
 
-// memcpy, except where it takes seven times as long: processors of AMD execute its `rep movsb` byte
-// by byte if the destination is 1 to 31 bytes after the source, modulo 4096. Rows of segments begin
-// at pages or fractions of them, and large arrays of NumPy 16 bytes after a page.
+// memcpy, except where it takes seven times as long: on processors of AMD, its `rep movsb` is slow if
+// the destination begins 1 to 31 bytes after the source, modulo 4096. Tensors of segments begin at a
+// page, and large arrays of NumPy 16 bytes after one.
 void copyBytes(std::byte* out, const std::byte* from, size_t bytes) {
   constexpr size_t kPiece = 256;
   constexpr uintptr_t kPage = 4096;

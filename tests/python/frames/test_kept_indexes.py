@@ -76,6 +76,7 @@ def test_a_file_is_read_once(path, tmp_path, read_files):
     assert numbers(pickle.loads(pickle.dumps(again)), [7]) == [7]
     assert numbers(again.copy(), [8]) == [8] and read_files == [path]
     assert kept(store).stat().st_mode & 0o777 == 0o600
+    assert store.stat().st_mode & 0o777 == kept(store).parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_without_a_cache_nothing_is_kept(path, tmp_path, read_files):

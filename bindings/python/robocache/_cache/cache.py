@@ -220,14 +220,17 @@ class Cache:
     # ---- entries --------------------------------------------------------------------------------
 
     def _check_space(self, size: int, what: str) -> None:
-        """Raise an error if ``size`` more bytes would leave less than ``min_free_bytes``."""
+        """Raise an error if ``size`` more bytes would leave less than ``min_free_bytes``.
+
+        The library checks each segment by the same rule; this is before the first of many.
+        """
         usage = shutil.disk_usage(self.path)
         least = min(usage.total // 20, 10 << 30) if self._min_free is None else self._min_free
         if usage.total and usage.free - size < least:
             raise OSError(
                 f"{what}: {text_of_bytes(size)} are needed, {text_of_bytes(usage.free)} are free, "
-                f"and {text_of_bytes(least)} must stay free; free some space, or lower "
-                "min_free_bytes"
+                f"and {text_of_bytes(least)} must stay free; free some space, prune the "
+                "cache, or lower min_free_bytes"
             )
 
     def _find(self, key: bytes, document: dict[str, Any] | None = None) -> Entry | None:

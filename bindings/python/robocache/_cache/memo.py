@@ -104,7 +104,8 @@ def write_private(path: str, content: bytes) -> None:
 
     folder = os.path.dirname(path)
     with contextlib.suppress(OSError):
-        os.makedirs(folder, 0o700, exist_ok=True)
+        for each in (os.path.dirname(folder), folder):  # the folder of a cache is private, too
+            os.makedirs(each, 0o700, exist_ok=True)
         descriptor, new = tempfile.mkstemp(dir=folder)
         try:
             with os.fdopen(descriptor, "wb") as file:

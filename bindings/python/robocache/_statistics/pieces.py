@@ -28,8 +28,8 @@ def exact_of_pieces(
         if not accumulators:
             size += rows.nbytes
             pieces_of.setdefault(name, []).append(rows.copy())
-            is_odd = rows.dtype != pieces_of[name][0].dtype  # an accumulator says so
-            if size > HELD or is_odd:
+            # Accumulators refuse another dtype by an error; concatenate would convert it.
+            if size > HELD or rows.dtype != pieces_of[name][0].dtype:
                 for earlier, pieces in pieces_of.items():
                     for piece in pieces:
                         _add(accumulators, earlier, piece, quantiles)

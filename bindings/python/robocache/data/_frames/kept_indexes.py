@@ -1,8 +1,8 @@
 """Indexes of videos in the folder of a cache, so that each file is read once to make its index.
 
 An index counts as long as the device, the inode, the size, the time of the last change and ctime of
-its file, and the libraries that read it, are the same. A file has the digest of the rest, then a
-JSON header and the arrays in NumPy's format. Losing one costs time only.
+its file, and the libraries that read it, are the same. It is kept as a SHA-256 digest, followed by
+an archive of NumPy (npz) with the arrays and a JSON header. Losing one costs time only.
 """
 
 from __future__ import annotations
