@@ -67,8 +67,8 @@ def windows(
     images: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="With --bench: also load an image of each camera, in a size, in full, or with the "
-            "steps of a model such as openpi. Name one camera with CAMERA=SIZE. Repeatable.",
+            help="With --bench: also load images of all cameras: resized, full, or with the steps "
+            "of a model such as openpi. Name one camera with CAMERA=SIZE. Repeatable.",
             metavar="[CAMERA=]WIDTHxHEIGHT",
         ),
     ] = None,
