@@ -2,7 +2,7 @@
 # Check the sources without running them. Missing tools are named and skipped; with STRICT=yes they
 # are failures.
 #
-#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|wording|clang-tidy|includes]...
+#   scripts/lint.sh [quick|ruff|mypy|secrets|licences|shellcheck|cppcheck|analyzer|wording|clang-tidy|includes]...
 #
 # By default all run in parallel; `quick` is all except mypy, which the tests run on more files, and
 # the last two, which take minutes. clang-tidy needs build/clang configured, or another preset in
@@ -10,7 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-quick=(ruff bandit secrets licences shellcheck cppcheck analyzer wording)
+quick=(ruff secrets licences shellcheck cppcheck analyzer wording)
 if (($# == 0)); then set -- "${quick[@]}" mypy clang-tidy includes; fi
 if [[ $* == quick ]]; then set -- "${quick[@]}"; fi
 kMissing=3
@@ -71,7 +71,6 @@ check() {
   case $1 in
     ruff) run ruff check . ;;
     mypy) run mypy ;;
-    bandit) run bandit -q -c pyproject.toml -r bindings/python/robocache scripts -ll ;;
     secrets)
       command -v detect-secrets-hook >/dev/null || return $kMissing
       secrets

@@ -92,7 +92,7 @@ class Sqlite:
                 self.path, "", "is not a bag: it lacks the tables topics and messages"
             )
         definitions = self._definitions(connection)
-        query = f"SELECT rowid, {', '.join(_TOPICS)} FROM topics NOT INDEXED ORDER BY rowid"  # nosec B608
+        query = f"SELECT rowid, {', '.join(_TOPICS)} FROM topics NOT INDEXED ORDER BY rowid"  # noqa: S608
         rows: dict[int, int] = {}  # of each topic
         for row, *values in connection.execute(query):
             number, texts = values[0], self._texts("topics", row, _TOPICS[1:], values[1:])
@@ -116,7 +116,7 @@ class Sqlite:
         if "message_definitions" not in _tables(connection):
             return {}
         table, found = "message_definitions", dict[str, tuple[str, str]]()
-        query = f"SELECT rowid, {', '.join(_DEFINITIONS)} FROM {table} NOT INDEXED ORDER BY rowid"  # nosec B608
+        query = f"SELECT rowid, {', '.join(_DEFINITIONS)} FROM {table} NOT INDEXED ORDER BY rowid"  # noqa: S608
         for row, *values in connection.execute(query):
             texts = self._texts(table, row, _DEFINITIONS, values)
             if texts is None:

@@ -196,7 +196,7 @@ class Messages:
         # Only numbers are inserted.
         condition = self._which if condition is None else condition
         return (
-            f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{condition} ORDER BY rowid"  # nosec B608
+            f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{condition} ORDER BY rowid"  # noqa: S608
         )
 
     def _sorted_out(self, rows: list[Any]) -> Block:
