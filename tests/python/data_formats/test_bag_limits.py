@@ -441,10 +441,11 @@ SHORT = [
     MemoryError(),
     RuntimeError("LZ4F_decompress failed with code: ERROR_allocation_failed"),
     ValueError("Allocation error : not enough memory"),
+    ValueError("Unable to create ZSTD_DCtx instance."),
 ]
 
 
-@pytest.mark.parametrize("error", SHORT, ids=["memory", "lz4", "zstd"])
+@pytest.mark.parametrize("error", SHORT, ids=["memory", "lz4", "zstd", "zstd's context"])
 @pytest.mark.parametrize("kind", ["mcap", "ros1"])
 @pytest.mark.parametrize("damaged", ["keep", "refuse"])
 def test_too_little_memory_is_no_damage(tmp_path, monkeypatch, kind, error, damaged):

@@ -233,7 +233,8 @@ _TEXTS = (
     (
         re.compile(
             r"out of memory|not enough memory|can(no|')t allocate memory|bad_alloc"
-            r"|memory allocation failed|unable to allocate|allocation_failed",
+            r"|memory allocation failed|unable to allocate|allocation_failed"
+            r"|unable to create ZSTD_",
             re.I,
         ),
         errno.ENOMEM,
