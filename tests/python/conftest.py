@@ -1,5 +1,6 @@
 """Shared settings of the tests: hypothesis, and the folder of the real recordings."""
 
+import functools
 import gc
 import os
 from pathlib import Path
@@ -55,8 +56,12 @@ def pytest_ignore_collect(collection_path):
     if share is None or not collection_path.match("test_*.py"):
         return None
     first, shares = map(int, share.split("/"))
-    files = sorted(Path(__file__).parent.rglob("test_*.py"))
-    return True if files.index(collection_path) % shares != first else None
+    return True if _files().index(collection_path) % shares != first else None
+
+
+@functools.cache
+def _files():
+    return sorted(Path(__file__).parent.rglob("test_*.py"))
 
 
 def pytest_collection_finish():

@@ -53,6 +53,9 @@ print(forked.call(os._exit, 7))
 print(forked.call(os.abort))
 print(forked.call(int, "x")["error"][:2])
 print(forked.call(open, "x" * 300)["number"], forked.call(int, "7"))
+several = [(int, "7"), (os._exit, 7), (time.sleep, 10), (os.getpid,), (os.getpid,)]
+*first, fourth, fifth = forked.calls(several, seconds=0.5)
+print(first, fourth == fifth)
 """
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=environment(),
@@ -65,6 +68,7 @@ print(forked.call(open, "x" * 300)["number"], forked.call(int, "7"))
         "{'ended': -6}",
         "['ValueError', 'Exception']",
         "36 {'result': 7}",
+        "[{'result': 7}, {'ended': 7}, {'hung': True, 'ended by SIGTERM': True}] True",
     ]
     assert special_sources.fault({"result": ["a"]}, "pipe", ["a"]) == ""
     assert special_sources.fault({"result": ["b"]}, "pipe", ["a"])

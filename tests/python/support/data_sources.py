@@ -149,6 +149,12 @@ def held(path, damaged="refuse"):
         return [total.hexdigest(), *sorted(problems)]
 
 
+def made_and_held(name, folder):
+    """The path of a new source and what it holds, or None if no package can write it."""
+    path = make(name, folder)
+    return None if path is None else [str(path), held(path)]
+
+
 def files_below(folder):
     """Return facts by name that show whether a file was changed, replaced or deleted."""
     found = {}

@@ -31,11 +31,28 @@ def call(function, *arguments, seconds=10.0, limits=None, user=None):
     "file"; "ended", the status of a process that died; or "hung", and whether SIGTERM ended it.
     ``limits``: a function that is called before, and may lower soft limits.
     """
+    return calls([(function, *arguments)], seconds, limits, user)[0]
+
+
+def calls(each, seconds=10.0, limits=None, user=None):
+    """Return what `call` does for each of several calls: a function and its arguments.
+
+    One process makes them, one after the other. If it hangs or dies, another one goes on.
+    """
+    outcomes = []
+    while len(outcomes) < len(each):
+        outcomes += _outcomes(each[len(outcomes) :], seconds, limits, user)
+    return outcomes
+
+
+def _outcomes(each, seconds, limits, user):
+    """The outcomes of the calls of one process."""
     report, write_to = os.pipe()
+    gc.freeze()  # else the garbage collection of each child copies all memory
     child = os.fork()
     if child == 0:
         os.close(report)
-        _answer(write_to, function, arguments, limits, user)
+        _answer(write_to, each, limits, user)
     os.close(write_to)
     content = bytearray()
     end = time.monotonic() + seconds
@@ -48,12 +65,14 @@ def call(function, *arguments, seconds=10.0, limits=None, user=None):
         part = os.read(report, 1 << 16)
         content += part
         done = not part
+        if b"\n" in part:
+            end = time.monotonic() + seconds
     os.close(report)
+    outcomes = [json.loads(line) for line in content.split(b"\n")[:-1]]
     if not done or not _has_ended(child, PATIENCE):
-        return _stopped(child)
-    if content:
-        return json.loads(content)
-    return {"ended": _STATUS.pop(child)}
+        return [*outcomes[: len(each) - 1], _stopped(child)]
+    status = _STATUS.pop(child)
+    return outcomes if len(outcomes) == len(each) else [*outcomes, {"ended": status}]
 
 
 _STATUS: dict[int, int] = {}
@@ -80,36 +99,38 @@ def _stopped(child):
     return {"hung": True, "ended by SIGTERM": ended}
 
 
-def _answer(write_to, function, arguments, limits, user):
+def _answer(write_to, each, limits, user):
     """Ends the process as Python ends: threads are waited for."""
-    told = {}
-    try:
+    with contextlib.suppress(BaseException):
         quiet = os.open(os.devnull, os.O_RDWR)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         os.close(quiet)
         if user is not None and os.geteuid() == 0:
             os.setuid(user)
-        before = {kind: resource.getrlimit(kind) for kind in KINDS.values()}
-        try:
-            if limits is not None:
-                limits()
-            result = function(*arguments)
-        finally:
-            for kind, soft_and_hard in before.items():
-                resource.setrlimit(kind, soft_and_hard)
-        told = {"result": result}
-    except BaseException as error:
-        number = error.errno if isinstance(error, OSError) else None
-        told = {"error": [kind.__name__ for kind in type(error).__mro__], "text": str(error)[:400],
-                "number": number, "file": str(getattr(error, "filename", None) or "")}  # fmt: skip
-    with contextlib.suppress(BaseException):
-        content = json.dumps(told).encode()
-        while content:
-            content = content[os.write(write_to, content) :]
+        for function, *arguments in each:
+            content = json.dumps(_outcome(function, arguments, limits)).encode() + b"\n"
+            while content:
+                content = content[os.write(write_to, content) :]
         threading._shutdown()
         atexit._run_exitfuncs()
     os._exit(0)
+
+
+def _outcome(function, arguments, limits):
+    before = {kind: resource.getrlimit(kind) for kind in KINDS.values()}
+    try:
+        try:
+            if limits is not None:
+                limits()
+            return {"result": function(*arguments)}
+        finally:
+            for kind, soft_and_hard in before.items():
+                resource.setrlimit(kind, soft_and_hard)
+    except BaseException as error:
+        number = error.errno if isinstance(error, OSError) else None
+        return {"error": [kind.__name__ for kind in type(error).__mro__], "text": str(error)[:400],
+                "number": number, "file": str(getattr(error, "filename", None) or "")}  # fmt: skip
 
 
 # ---- limits -------------------------------------------------------------------------------------
@@ -156,17 +177,18 @@ def command(*arguments):
     return [code, out.getvalue(), errors.getvalue()]
 
 
-def with_modules(function, *arguments):
-    """Return the result of a function, and the modules that it imported."""
+def good(each):
+    """Return the result of each call without a limit, and the modules that it imported first."""
+    outcomes = calls([(_with_modules, *call) for call in each], seconds=60)
+    for outcome in outcomes:
+        assert "result" in outcome, outcome
+    return [outcome["result"] for outcome in outcomes]
+
+
+def _with_modules(function, *arguments):
+    before = set(sys.modules)
     result = function(*arguments)
-    return [result, sorted(name for name in sys.modules if not name.startswith("__"))]
-
-
-def good(function, *arguments):
-    """The result without a limit, and the modules, which must be there."""
-    outcome = call(with_modules, function, *arguments, seconds=60)
-    assert "result" in outcome, outcome
-    return outcome["result"]
+    return [result, sorted(name for name in sys.modules.keys() - before if name[:2] != "__")]
 
 
 def import_all(names):

@@ -157,43 +157,36 @@ def attempt(kind, amount, function, *arguments):
     return told
 
 
-def read_all(name: str, folder: Path, steps: int, turn: int, turns: int) -> list[str]:
-    """Return the problems of reading a format."""
-    folder.mkdir(mode=0o755)
-    made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
-    if made.get("result") == "None":
+def read_all(name: str, made: list | None, steps: int, turn: int, turns: int) -> list[str]:
+    """Return the problems of reading a source, given what `data_sources.made_and_held` returned."""
+    if made is None:
         print(f"{name}: skipped: no package can write it", file=sys.stderr)
         return []
-    sample = Path(made["result"])
-    good, modules = forked.good(data_sources.held, sample)
-    forked.import_all(modules)
-    found, before = [], data_sources.files_below(folder)
+    sample, good = Path(made[0]), made[1]
+    found, before = [], data_sources.files_below(sample.parent)
     for kind, amount in attempts(steps, writes=False, turn=turn, turns=turns):
         told = attempt(kind, amount, data_sources.held, sample, "keep")
-        text = fault(told, good, folder / "sample")
+        text = fault(told, good, sample.parent)
         if text:
             found.append(f"{name}: {kind} {amount}: {text}")
-    if data_sources.files_below(folder) != before:
+    if data_sources.files_below(sample.parent) != before:
         found.append(f"{name}: the source was changed")
     return found
 
 
-def write_all(name: str, folder: Path, steps: int, turn: int, turns: int) -> list[str]:
-    """Return the problems of a writer."""
-    folder.mkdir(mode=0o755)
-    _recording().save(folder / "recording.npz", "npz")
-    write = WRITERS[name]
-    (folder / "good").mkdir()
-    out = "out" + ENDINGS.get(name, "")
-    good, modules = forked.good(written, write, folder / "good", out)
-    forked.import_all(modules)
+def out_of(name: str) -> str:
+    return "out" + ENDINGS.get(name, "")
+
+
+def write_all(name: str, folder: Path, good: list, steps: int, turn: int, turns: int) -> list[str]:
+    """Return the problems of a writer, given what `written` returned."""
     found = []
     for kind, amount in attempts(steps, writes=True, turn=turn, turns=turns):
         place = folder / "tried"
         place.mkdir()
         place.chmod(0o777)
-        told = attempt(kind, amount, written, write, place, out)
-        text = fault(told, good, place / out, reads=False)
+        told = attempt(kind, amount, written, WRITERS[name], place, out_of(name))
+        text = fault(told, good, place / out_of(name), reads=False)
         left = sorted(str(p.relative_to(place)) for p in place.rglob("*"))
         if "result" not in told and left:
             text = f"{text}; left behind: {left[:4]}"
@@ -213,16 +206,30 @@ def main() -> int:
     )
     told = parser.parse_args()
     some = told.format or told.writer
+    formats = (told.format or ()) if some else list(data_sources.SOURCES)
+    writers = (told.writer or ()) if some else list(WRITERS)
     results = {}
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     folder.chmod(0o755)
     forked.import_all(["robocache.cli._app"])
     try:
-        for i, name in enumerate((told.format or ()) if some else data_sources.SOURCES):
-            results[f"read {name}"] = read_all(name, folder / name, told.steps, i, told.turns)
-        for i, name in enumerate((told.writer or ()) if some else WRITERS):
+        calls = []
+        for name in formats:
+            (folder / name).mkdir(mode=0o755)
+            calls.append((data_sources.made_and_held, name, folder / name / "sample"))
+        for name in writers:
             place = folder / f"write {name}"
-            results[f"write {name}"] = write_all(name, place, told.steps, i, told.turns)
+            (place / "good").mkdir(mode=0o755, parents=True)
+            _recording().save(place / "recording.npz", "npz")
+            calls.append((written, WRITERS[name], place / "good", out_of(name)))
+        good = forked.good(calls)
+        for i, (name, (made, modules)) in enumerate(zip(formats, good)):
+            forked.import_all(modules)
+            results[f"read {name}"] = read_all(name, made, told.steps, i, told.turns)
+        for i, (name, (made, modules)) in enumerate(zip(writers, good[len(formats) :])):
+            forked.import_all(modules)
+            place = folder / f"write {name}"
+            results[f"write {name}"] = write_all(name, place, made, told.steps, i, told.turns)
     finally:
         shutil.rmtree(folder)
     print(json.dumps({"found": results, "met": MET}, indent=1))

@@ -2,7 +2,7 @@
 
     python tests/python/support/special_sources.py [--format NAME] [--fewer]
 
-Each is opened and inspected in a separate process, which has five seconds. It may end with an error
+A separate process opens and inspects them, and has five seconds for each. It may end with an error
 that names the file, or with all data of the source if the file is not needed.
 """
 
@@ -15,6 +15,7 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import data_sources
@@ -64,45 +65,57 @@ def commanded(path: Path) -> list:
     return forked.command("inspect", path, *unit)
 
 
-def run(name: str, folder: Path, turn: int | None) -> list[str]:
-    """Return the problems of a format.
+def cases(i: int, files: int, fewer: bool) -> Iterator[tuple[int, str, tuple[str, ...], bool]]:
+    """Yield a file's number, its kind, the ways to read it, and whether to inspect it, of format i.
 
-    With a turn, which counts the formats, the first file is each kind for one of the two ways to
-    read it, and one kind for the command, in turn.
+    The first file is each kind, and the others are pipes. With ``fewer``, the first file is read in
+    one of the two ways, and inspected as one kind, in turn.
     """
-    made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
-    if made.get("result") == "None":
-        print(f"{name}: skipped: no package can write it", file=sys.stderr)
-        return []
-    sample = Path(made["result"])
-    good, modules = forked.good(data_sources.held, sample)
-    forked.import_all(modules)
-    found = []
-    for i, file in enumerate(fuzz_readers.files_of(sample)):
-        for k, kind in enumerate(WORDS if i == 0 else ("pipe",)):
-            copy = folder / "copy" / sample.name
+    for number in range(files):
+        for k, kind in enumerate(WORDS if number == 0 else ("pipe",)):
+            ways = ("refuse", "keep")
+            if fewer or number > 0:
+                ways = (ways[(number + k + i * fewer) % 2],)
+            yield number, kind, ways, number == 0 and (not fewer or i % len(WORDS) == k)
+
+
+def run(names: list[str], folder: Path, fewer: bool) -> dict[str, list[str]]:
+    """Return the problems of each format."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    samples = forked.good(
+        [(data_sources.made_and_held, name, folder / name / "sample") for name in names]
+    )
+    for _, modules in samples:
+        forked.import_all(modules)
+    reads, commands, calls = [], [], []
+    for i, (name, (made, _)) in enumerate(zip(names, samples)):
+        if made is None:
+            print(f"{name}: skipped: no package can write it", file=sys.stderr)
+            continue
+        sample, good = Path(made[0]), made[1]
+        files = fuzz_readers.files_of(sample)
+        for number, kind, ways, is_inspected in cases(i, len(files), fewer):
+            copy = folder / name / f"copy-{number}-{WORDS[kind]}".replace(" ", "-") / sample.name
             copy.parent.mkdir()
             (shutil.copytree if sample.is_dir() else shutil.copy)(sample, copy)
-            place = copy / file.relative_to(sample) if sample.is_dir() else copy
-            put(place, kind)
-            ways = ("refuse", "keep")
-            both = i == 0 and turn is None
-            for damaged in ways if both else (ways[(i + k + (turn or 0)) % 2],):
-                told = forked.call(data_sources.held, copy, damaged, seconds=SECONDS)
-                text = fault(told, kind, good)
-                if text:
-                    found.append(f"{name}: {file.name} is {WORDS[kind]} ({damaged}): {text}")
-            commands = i == 0 and (turn is None or turn % len(WORDS) == k)
-            told = (
-                forked.call(commanded, copy, seconds=SECONDS)
-                if commands
-                else {"result": [1, "", ""]}
-            )
-            if "result" not in told:
-                found.append(f"{name}: inspect: {file.name} is {WORDS[kind]}: {told}")
-            elif told["result"][0] not in (0, 1) or "Traceback" in told["result"][2]:
-                found.append(f"{name}: inspect: {file.name} is {WORDS[kind]}: {told['result']}")
-            shutil.rmtree(copy.parent)
+            file = files[number]
+            put(copy / file.relative_to(sample) if sample.is_dir() else copy, kind)
+            said = f"{file.name} is {WORDS[kind]}"
+            for damaged in ways:
+                reads.append((name, kind, good, f"{said} ({damaged})"))
+                calls.append((data_sources.held, copy, damaged))
+            if is_inspected:
+                commands.append((name, f"inspect: {said}", copy))
+    for (name, kind, good, said), told in zip(reads, forked.calls(calls, SECONDS)):
+        text = fault(told, kind, good)
+        if text:
+            found[name].append(f"{name}: {said}: {text}")
+    inspected = forked.calls([(commanded, copy) for _, _, copy in commands], SECONDS)
+    for (name, said, _), told in zip(commands, inspected):
+        if "result" not in told:
+            found[name].append(f"{name}: {said}: {told}")
+        elif told["result"][0] not in (0, 1) or "Traceback" in told["result"][2]:
+            found[name].append(f"{name}: {said}: {told['result']}")
     return found
 
 
@@ -111,17 +124,14 @@ def main() -> int:
     parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
     parser.add_argument("--fewer", action="store_true", help="a part of the calls, in turn")
     told = parser.parse_args()
-    names = told.format or list(data_sources.SOURCES)
-    results = {}
     forked.import_commands()
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     try:
-        for i, name in enumerate(names):
-            results[name] = run(name, folder / name, i if told.fewer else None)
+        found = run(told.format or list(data_sources.SOURCES), folder, told.fewer)
     finally:
         shutil.rmtree(folder)
-    print(json.dumps(results, indent=1))
-    return 1 if any(results.values()) else 0
+    print(json.dumps(found, indent=1))
+    return 1 if any(found.values()) else 0
 
 
 if __name__ == "__main__":
