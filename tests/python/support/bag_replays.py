@@ -67,9 +67,21 @@ def clock_of(recording: data.Recording) -> str | None:
     return None
 
 
-def replays(path: Path, rate: float = 50.0) -> Iterator[tuple[str, Replay]]:
-    """Yield the replays of a bag: each method, both dtypes, and histories of 1 and 8 rows."""
+def seconds_of(recording: data.Recording) -> float:
+    """Return the time from the first to the last message."""
+    times = [stream.log_times for stream in recording.streams.values() if len(stream)]
+    return float(max(each.max() for each in times) - min(each.min() for each in times)) / 1e9
+
+
+def replays(
+    path: Path, rate: float = 50.0, most: float = float("inf")
+) -> Iterator[tuple[str, Replay]]:
+    """Yield the replays of a bag: each method, both dtypes, and histories of 1 and 8 rows.
+
+    The rate is lower for a bag that would have more than about ``most`` rows.
+    """
     original = data.open(path).load()
+    rate = min(rate, most / seconds_of(original))
     clock = clock_of(original)
     for dtype in ("float64", "float32"):
         recording = in_dtype(original, dtype)

@@ -167,6 +167,7 @@ class Rings:
             numbers[used, 0] = np.arange(len(used))
             samples = numbers
         order = np.argsort(arrivals, kind="stable")
+        arrivals = arrivals[order]
         capacity = (
             max(len(samples), 8, late_bound + 1) if self._capacity is None else self._capacity
         )
@@ -191,19 +192,20 @@ class Rings:
         valid = np.empty((len(queries), 1), bool)
         late = times.dtype.type(self._late * 1e9 if times.dtype.kind == "i" else self._late)
         pushed = 0
-        for row, query in enumerate(queries):
-            end = int(np.searchsorted(arrivals[order], query + lag + late, "right"))
+        ends = np.searchsorted(arrivals, queries + lag + late, "right").tolist()
+        for row, end in enumerate(ends):
             if end > pushed:
                 some = order[pushed:end]
-                live.push(0, times[some], samples[some], arrivals[some])
+                live.push(0, times[some], samples[some], arrivals[pushed:end])
                 pushed = end
             begin = max(0, row + 1 - self._history)
             tick = live.fuse(queries[begin : row + 1], lag=lag, dtype=dtype)
             values[row], valid[row] = tick.values[-1], tick.valid[-1]
-            before = _equal_rows(tick.values[:-1], values[begin:row])
-            before &= (tick.valid[:-1] == valid[begin:row])[:, 0]
-            self.history_rows += len(before)
-            self.unequal_history += int((~before).sum())
+            if begin < row:
+                before = _equal_rows(tick.values[:-1], values[begin:row])
+                before &= (tick.valid[:-1] == valid[begin:row])[:, 0]
+                self.history_rows += len(before)
+                self.unequal_history += int((~before).sum())
         counts = live.counters(0)
         self.dropped[name], self.overwritten[name] = counts.dropped, counts.overwritten
         return values, valid
