@@ -101,19 +101,19 @@ def _draw_overview(overview: list[Axes], recording: Recording, aligned: Aligned)
     ticks = recording.seconds(aligned.clock)
     edges = _tick_edges(ticks)
     for row, stream in enumerate(recording.streams):
-        for begin, end in _covered_spans(recording, stream):
-            before.broken_barh(
-                [(begin, end - begin)], (row - 0.32, 0.64), facecolor=_RAW, linewidth=0, snap=False
-            )
+        spans = [(begin, end - begin) for begin, end in _covered_spans(recording, stream)]
+        before.broken_barh(spans, (row - 0.32, 0.64), facecolor=_RAW, linewidth=0, snap=False)
+        by_origin: dict[Origin, list[tuple[float, float]]] = {}
         for begin, end, origin in _runs(origins(stream, aligned.clock, aligned.masks[stream.name])):
+            span = edges[begin], edges[end] - edges[begin]
+            by_origin.setdefault(origin, []).append(span)
+        for origin, spans in by_origin.items():
             look: dict[str, Any] = (
                 _NOTHING[origin][1]
                 if origin in _NOTHING
                 else {"facecolor": _MARKS[origin][2], "linewidth": 0}
             )
-            after.broken_barh(
-                [(edges[begin], edges[end] - edges[begin])], (row - 0.32, 0.64), snap=False, **look
-            )
+            after.broken_barh(spans, (row - 0.32, 0.64), snap=False, **look)
     before.set_yticks(
         range(len(recording.streams)), [stream.name for stream in recording.streams], fontsize=11
     )
