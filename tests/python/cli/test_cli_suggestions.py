@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import recordings_with_faults as faults
+from cli_process import robocache
 from robocache import data
 from robocache.cli._app import app
 
@@ -94,18 +95,9 @@ def test_errors_name_the_path_of_the_user(tmp_path):
     ],
 )
 def test_names_of_streams_are_completed(place, words, expected):
-    import os
-    import subprocess
-    import sys
-
     line = f"robocache {words}"
     asked = {"_ROBOCACHE_COMPLETE": "complete_bash", "COMP_WORDS": line}
-    run = subprocess.run(
-        [sys.executable, "-m", "robocache"],
-        env={**os.environ, **asked, "COMP_CWORD": str(len(line.split()) - 1)},
-        cwd=place,
-        capture_output=True,
-        text=True,
-    )
+    asked["COMP_CWORD"] = str(len(line.split()) - 1)
+    run = robocache(environment=asked, cwd=place)
     assert run.returncode == 0 and run.stderr == ""
     assert run.stdout.split() == expected

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import data_files
 import robocache as rbc
+import warm_python
 
 pa = pytest.importorskip("pyarrow")
 
@@ -92,10 +89,9 @@ table = read_table(sys.argv[1], ["x", "l"])
 columns = [column("", t, name) for t in (empty, table, table[:0]) for name in ("x", "l")]
 print(rows, *(len(each) for each in columns), "pandas" in sys.modules)
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "rows.parquet")], capture_output=True, text=True
-    )
-    assert run.stdout == "5 0 0 5 5 0 0 False\n", run.stdout + run.stderr
+    path = tmp_path / "rows.parquet"
+    _, out, errors = warm_python.run(code, path, imported=warm_python.LIBRARY)
+    assert out == b"5 0 0 5 5 0 0 False\n", (out, errors)
 
 
 def test_tables_of_numbers_without_pandas(tmp_path) -> None:
@@ -115,9 +111,9 @@ for path in sys.argv[1:]:
     streams = rbc.data.open(path, unit="s").load().streams.values()
     print(sum(stream.values.size for stream in streams), "pandas" in sys.modules)
 """
-    paths = [str(tmp_path / f"x.{ending}") for ending in ("csv", "tum", "parquet")]
-    run = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True)
-    assert run.stdout == "100 False\n420 False\n8 False\n", run.stdout + run.stderr
+    paths = [tmp_path / f"x.{ending}" for ending in ("csv", "tum", "parquet")]
+    _, out, errors = warm_python.run(code, *paths, imported=warm_python.LIBRARY)
+    assert out == b"100 False\n420 False\n8 False\n", (out, errors)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.float32(), pa.float64(),
@@ -156,6 +152,7 @@ def test_a_column_of_times_that_are_not_read(tmp_path) -> None:
 
 _INTERRUPTED = """
 import sys
+sys.path.insert(0, sys.argv[3])
 import numpy as np
 import robocache as rbc
 given = rbc.data.open(sys.argv[1]).load()
@@ -176,11 +173,9 @@ def test_ctrl_c_while_pandas_is_imported(tmp_path) -> None:
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
     )
-    path = os.pathsep.join([str(packages), *sys.path])
-    run = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED, str(source), str(target)],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert run.stdout == "read\nimported\n", run.stdout + run.stderr
-    assert run.stderr.rstrip().endswith("KeyboardInterrupt"), run.stderr
+    _, out, errors = warm_python.run(
+        _INTERRUPTED, source, target, packages, imported=warm_python.LIBRARY
+    )
+    assert out == b"read\nimported\n", (out, errors)
+    assert errors.rstrip().endswith(b"KeyboardInterrupt"), errors
     assert sorted(each.name for each in tmp_path.iterdir()) == ["packages", "source"]

@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import pytest
 
 import data_files
 import robocache as rbc
+import warm_python
 
 h5py = pytest.importorskip("h5py")
 
@@ -61,12 +61,9 @@ def wait_until(true):
 
 def run(code, *arguments):
     """Run a program in a separate process, and return its output."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True, text=True, timeout=4 * SOON,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    status, out, errors = warm_python.run(code, *arguments, imported=warm_python.LIBRARY)
+    assert status == 0, (out, errors)
+    return out.decode()
 
 
 # ---- damage -------------------------------------------------------------------------------------
@@ -193,11 +190,8 @@ rbc.data.open(sys.argv[1]).load()
 print(hdf5_process._worker.process.pid, flush=True)
 {end}
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, path], capture_output=True, text=True, timeout=SOON
-    )
-    pid = int(done.stdout)
-    assert wait_until(lambda: not is_running(pid)), done.stderr
+    _, out, errors = warm_python.run(code, path, imported=warm_python.LIBRARY)
+    assert wait_until(lambda: not is_running(int(out))), errors
 
 
 def test_an_endless_loop_ends_with_the_killed_process(path):
@@ -215,10 +209,8 @@ def kill():
 threading.Thread(target=kill).start()
 rbc.data.open({str(path)!r})
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON
-    )
-    assert wait_until(lambda: not is_running(int(done.stdout)))
+    _, out, errors = warm_python.run(code, imported=warm_python.LIBRARY)
+    assert wait_until(lambda: not is_running(int(out))), errors
 
 
 def test_a_fork_starts_its_own(path, anew):
@@ -302,11 +294,14 @@ import resource, sys
 import robocache as rbc
 import numpy
 kind, most = getattr(resource, sys.argv[2]), int(sys.argv[3])
-resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+before = resource.getrlimit(kind)
+resource.setrlimit(kind, (most, before[1]))
 try:
-    print(len(rbc.data.open(sys.argv[1], damaged="keep").load()))
+    found = [len(rbc.data.open(sys.argv[1], damaged="keep").load())]
 except Exception as error:
-    print(type(error).__name__, getattr(error, "errno", 0), error)
+    found = [type(error).__name__, getattr(error, "errno", 0), error]
+resource.setrlimit(kind, before)  # the output may be a file
+print(*found)
 """
 
 

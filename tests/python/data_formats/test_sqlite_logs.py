@@ -17,7 +17,7 @@ import pytest
 
 import sqlite_recorder
 import sqlite_states
-from child_processes import environment
+import warm_python
 from robocache import data
 from robocache.data._formats.bags import sqlite_copies, sqlite_files
 from sqlite_states import BATCH, BATCHES, add, connected, edited, flipped, unchanged
@@ -453,9 +453,8 @@ assert listed(".") == before and os.listdir("..") == ["bag"]
 os.seteuid(0)
 shutil.rmtree(public)
 """
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == (f"{BATCH * BATCHES}\n", "")
+    done = warm_python.run(code, imported=warm_python.LIBRARY)
+    assert done == (0, f"{BATCH * BATCHES}\n".encode(), b"")
 
 
 # ---- what is short, and what stops a reader ------------------------------------------------------
@@ -479,8 +478,8 @@ except OSError as error:
     print("named")
 """
     with unchanged(path.parent):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("named\n", "")
+        done = warm_python.run(code, imported=warm_python.LIBRARY)
+    assert done == (0, b"named\n", b"")
 
 
 def test_a_disk_that_is_full(tmp_path, monkeypatch):

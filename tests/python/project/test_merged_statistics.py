@@ -1,7 +1,5 @@
 """benchmarks/merged_statistics.py: LeRobot's rules, and the whole of it."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+import warm_python
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
@@ -32,11 +31,10 @@ def test_the_rules():
 
 
 def run(folder):
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "merged_statistics.py", "--data", folder],
-        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+    script = str(BENCHMARKS / "merged_statistics.py")
+    program = f"import runpy; runpy.run_path({script!r}, run_name='__main__')"
+    code, out, err = warm_python.run(program, "--data", folder, imported=warm_python.LIBRARY)
+    return code, out.decode(), err.decode()
 
 
 def cells_of(line):

@@ -1,5 +1,6 @@
 """ROBOCACHE_TEST_SHARE: shares of the test files are complete, disjoint and even."""
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -26,12 +27,15 @@ def collected(folder, share):
     return [line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line]
 
 
-def test_every_file_is_in_one_share(tmp_path):
-    shutil.copy(CONFTEST, tmp_path)
+def test_every_file_is_in_one_share(tmp_path, monkeypatch):
+    conftest = shutil.copy(CONFTEST, tmp_path)
     for file in FILES:
         path = tmp_path / file
         path.parent.mkdir(exist_ok=True)
         path.write_text("def test_nothing():\n    pass\n")
     assert collected(tmp_path, None) == FILES
-    shares = [collected(tmp_path, f"{number}/3") for number in range(3)]
-    assert shares == [FILES[number::3] for number in range(3)]
+    is_ignored = runpy.run_path(conftest)["pytest_ignore_collect"]
+    for number in range(3):
+        monkeypatch.setenv("ROBOCACHE_TEST_SHARE", f"{number}/3")
+        assert [file for file in FILES if not is_ignored(tmp_path / file)] == FILES[number::3]
+    assert collected(tmp_path, "2/3") == FILES[2::3]
