@@ -21,7 +21,7 @@ LONGEST = 64  # elements of an array that become channels
 _MOST_OPEN = 1000  # objects and arrays of a line: Arrow's parser calls itself for each level
 _MOST_MISSES = 8  # blocks one after the other that Arrow could not read
 _NEGATIVE_ZERO = re.compile(rb"-0(?![.\deE])")  # an integer, which is 0 and not -0.0
-_WHOLE_FLOAT = re.compile(rb"\d\.0+(?!\d)|\d[eE][-+\d]")
+_WHOLE_FLOAT = re.compile(rb"\.0*(?!\d)|\d[eE][-+\d]")  # a text may hold "1." or ".0"
 _WHAT = "JSON"
 
 
