@@ -19,6 +19,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("robocache")
 
+# JAX compiles for longer than it computes.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
 # The tests of the cache also pass on a disk that is almost full.
 os.environ.setdefault("ROBOCACHE_MIN_FREE_BYTES", "0")
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache.data._formats.tables import tables
+from robocache.data._formats.tables import lines as text_lines
+from robocache.data._formats.tables import parts, tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -114,18 +115,20 @@ def test_a_table_that_ends_within_a_row(tmp_path, end):
 
 @pytest.mark.parametrize("separator", [",", " "])  # read by Arrow from the file, and from lines
 @pytest.mark.parametrize("late", ["0.5", "", "9223372036854775808", "no"])
-def test_types_that_only_the_end_of_a_large_file_decides(tmp_path, separator, late):
+def test_types_that_only_the_end_of_a_large_file_decides(tmp_path, monkeypatch, separator, late):
     """The file is read part by part: each way gives what one part would."""
-    rows = [[f"{i / 100:.2f}", str(i % 7), "1"] for i in range(120_000)]
+    monkeypatch.setattr(parts, "PART", 1 << 17)
+    monkeypatch.setattr(text_lines, "_BLOCK", 1 << 17)
+    rows = [[f"{i / 100:.2f}", str(i % 7), "1"] for i in range(15_000)]
     rows[-2][1] = late or "nan"
     lines = [separator.join(row) for row in [["time_s", "x", "y"], *rows]]
-    for place in (90_000, 50_000):
+    for place in (11_000, 6_000):
         lines.insert(place, separator.join(["0", "1", "2", str(place)]))
     path = csv(tmp_path / "x.csv", lines)
-    assert path.stat().st_size > 1 << 20
-    refused(path, r"has 4 cells, expected 3: '0.1.2.50000'.*\(1 more rows like that\)")
+    assert path.stat().st_size > parts.PART
+    refused(path, r"has 4 cells, expected 3: '0.1.2.6000'.*\(1 more rows like that\)")
     kept = data.open(path, damaged="keep").load()
-    assert "50000" in str(kept.problems[0]) and len(kept.problems) == 1 + (late == "no")
+    assert "6000" in str(kept.problems[0]) and len(kept.problems) == 1 + (late == "no")
     if late == "no":
         assert [s.names for s in kept.streams.values()] == [("y",)]
         return

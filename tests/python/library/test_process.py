@@ -13,9 +13,10 @@ import pytest
 import recordings_with_faults as faults
 import robocache as rbc
 from child_processes import environment
+from random_share import random_share
 
 # 10^6 by ROBOCACHE_TEST_CALLS=1000000, which takes some minutes.
-CALLS = int(os.environ.get("ROBOCACHE_TEST_CALLS", "10000"))
+CALLS = int(os.environ.get("ROBOCACHE_TEST_CALLS", random_share(10_000)))
 
 
 def resident():

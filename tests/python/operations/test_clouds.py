@@ -196,7 +196,8 @@ def test_farthest_points(name, points, dtype):
     with np.errstate(over="ignore"):
         points = points.astype(dtype)
     for k in (1, 2, 33, min(len(points), 400), len(points) + 3):
-        for start in (0, len(points) - 1, len(points) // 2):
+        starts = (0, len(points) - 1, len(points) // 2)
+        for start in starts if k < 1000 else starts[2:]:  # the reference takes long
             got, distances = rbc.farthest_points(
                 points, k, start_index=start, return_distances=True
             )
