@@ -291,9 +291,10 @@ def test_the_script_is_small_and_loads_nothing():
         assert word not in SCRIPT
 
 
-def test_envelopes_hold_every_extreme():
+@pytest.mark.parametrize("channels", [3, 20])
+def test_envelopes_hold_every_extreme(channels):
     rng = np.random.default_rng(1)
-    values = rng.normal(size=(10_007, 3))
+    values = rng.normal(size=(10_007, channels))
     values[17, 1], values[5000] = np.nan, np.inf
     for cuts in ([10_007], [1, 2, 5000, 3, 5001], [100] * 100 + [7]):
         envelope = Envelope(32)
