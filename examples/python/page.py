@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")  # writes files without a screen
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -31,6 +32,8 @@ STYLE: dict[Any, Any] = {
 #: Inches. The picture is made for a page about 1000 pixels wide, and sharp at twice that.
 WIDTH = 13.0
 
+_DPI = 150
+
 #: Colour of unknown areas.
 UNKNOWN = "#E4E4E4"
 
@@ -51,10 +54,13 @@ def draw_title(figure: Figure, left: float, title: str, subtitle: str) -> None:
 
 def save(figure: Figure, path: Path, colours: int | None = None) -> None:
     """Write a PNG; with `colours`, with a palette of that size, which makes the file smaller."""
-    # Without the version of matplotlib, the file depends only on its contents.
-    figure.savefig(path, dpi=150, metadata={"Software": None})
-    plt.close(figure)
-    if colours is not None:
-        with Image.open(path) as image:
-            few = image.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+    if colours is None:
+        # Without the version of matplotlib, the file depends only on its contents.
+        figure.savefig(path, dpi=_DPI, metadata={"Software": None})
+    else:
+        figure.set_dpi(_DPI)
+        figure.canvas.draw()
+        drawn = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+        few = drawn.quantize(colours, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
+    plt.close(figure)

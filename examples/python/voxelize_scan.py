@@ -29,6 +29,9 @@ from simulate_lidar import simulate_sweep
 #: As in PointPillars: points of a pillar, and pillars, that a detection network takes.
 MAX_POINTS, MAX_PILLARS = 32, 12_000
 
+#: Runs of each call that are timed.
+RUNS = 5
+
 
 def voxelize(scan: Scan, device: Device) -> Voxelized:
     """Every kind of voxels, each in one call for all of the points."""
@@ -38,9 +41,9 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
     calls: list[Call] = []
 
     def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-        """Return the result and the median time of five runs in ms, after a warm-up."""
+        """Return the result and the median time of some runs in ms, after a warm-up."""
         took = []
-        for _ in range(6):
+        for _ in range(1 + RUNS):
             device.wait()
             began = time.perf_counter()
             result = call()

@@ -22,6 +22,15 @@ def encoded(frame, kind="PNG", **options):
     return buffer.getvalue()
 
 
+def colours_of(path):
+    """Return how many pixels have each colour of a picture [N], and the colours [N,3]."""
+    import PIL.Image
+
+    with PIL.Image.open(path) as image:
+        counts, colours = zip(*image.convert("RGB").getcolors(image.width * image.height))
+    return np.array(counts), np.array(colours)
+
+
 def decoded(content):
     import PIL.Image
 
