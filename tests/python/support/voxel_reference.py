@@ -3,6 +3,7 @@
 Slow and plain on purpose: it shares nothing with the library but the rules.
 """
 
+import functools
 import math
 from fractions import Fraction
 
@@ -161,22 +162,26 @@ def tsdf(points, sensors, *, origin, voxel_size, shape, truncation, carve=False,
     Of one cloud: a ray passes the voxels whose boxes it intersects, by the method of slabs.
     """
     size = np.broadcast_to(np.asarray(voxel_size, np.float64), 3)
-    low = np.asarray(origin) + size * np.moveaxis(np.indices(shape), 0, -1)
+    edges = [first + step * np.arange(n) for first, step, n in zip(origin, size, shape)]
+    low = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1)
     distances, weights = np.zeros(shape), np.zeros(shape)
     touched = np.zeros(shape, bool)
     for point, sensor in zip(points, np.broadcast_to(sensors, points.shape)):
         r = np.linalg.norm(point - sensor)
         u = (point - sensor) / r
         with np.errstate(divide="ignore"):
-            near, far = (low - sensor) / u, (low + size - sensor) / u
-        enter = np.minimum(near, far).max(axis=-1)
-        leave = np.maximum(near, far).min(axis=-1)
+            slabs = [
+                ((edge - s) / v, (edge + step - s) / v)
+                for edge, step, s, v in zip(edges, size, sensor, u)
+            ]
+        enter = functools.reduce(np.maximum, np.ix_(*(np.minimum(*slab) for slab in slabs)))
+        leave = functools.reduce(np.minimum, np.ix_(*(np.maximum(*slab) for slab in slabs)))
         enter = np.maximum(enter, 0 if carve else max(0, r - truncation))
         leave = np.minimum(leave, r + truncation)
         touched |= np.abs(leave - enter) < 1e-9
         passed = leave > enter
-        d = np.clip(r - (low + size / 2 - sensor) @ u, -truncation, truncation)
+        d = np.clip(r - (low[passed] + size / 2 - sensor) @ u, -truncation, truncation)
         w = 1.0 if weight_of is None else weight_of(r)
-        distances += np.where(passed, w * d, 0)
-        weights += np.where(passed, w, 0)
+        distances[passed] += w * d
+        weights[passed] += w
     return distances, weights, touched
