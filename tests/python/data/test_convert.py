@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import data_files
 import policy_bags as bags
+from child_processes import environment
 from robocache import Episodes, Track, data
 
 pytest.importorskip("rosbags")
@@ -457,44 +457,63 @@ def test_a_folder_that_no_conversion_made_is_not_emptied(plain, tmp_path):
     assert (tmp_path / "other.part").read_text() == "kept"
 
 
-COMMAND = """
-import sys
+# Each conversion in a process of its own, which a signal ends after some seconds, if not 0.
+CONVERSIONS = """
+import os, signal, sys, time, traceback
+import forked
 from robocache import data
-data.convert(sys.argv[1], sys.argv[2], rate=20, tracks={tracks!r}, images={images!r})
+forked.import_commands()
+for line in sys.stdin:
+    seconds, out = line.rstrip().split(maxsplit=1)
+    begin = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        signal.setitimer(signal.ITIMER_REAL, float(seconds))
+        try:
+            data.convert(sys.argv[1], out, rate=20, tracks={tracks!r}, images={images!r})
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), time.monotonic() - begin, flush=True)
 """
 
 
 def test_a_killed_conversion_leaves_nothing_or_all_and_continues(three, tmp_path):
     needs_av()
     images = {"front": "/front/image_raw", "wrist": "/wrist/compressed"}
-    code = COMMAND.format(tracks=TRACKS, images=images)
+    code = CONVERSIONS.format(tracks=TRACKS, images=images)
     out, whole = tmp_path / "set", tmp_path / "whole"
-    command = [sys.executable, "-c", code, str(three)]
-    begin = time.monotonic()
-    subprocess.run([*command, str(whole)], check=True)
-    length = time.monotonic() - begin
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(three)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment(),
+    )  # fmt: skip
+
+    def convert(out, seconds=0.0):
+        process.stdin.write(f"{seconds} {out}\n")
+        process.stdin.flush()
+        status, took = process.stdout.readline().split()
+        return int(status), float(took)
+
+    status, length = convert(whole)
+    assert status == 0
     rng = np.random.default_rng(3)
-    kills = 0
     for _ in range(12):
-        process = subprocess.Popen([*command, str(out)], stderr=subprocess.PIPE)
-        try:
-            process.wait(timeout=float(rng.uniform(0.3, 1.0)) * length)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
+        status, _ = convert(out, rng.uniform(0.3, 1.0) * length)
         if out.exists() and not (tmp_path / "set.part" / "assembled.json").exists():
             break
-        assert process.returncode == -signal.SIGKILL, process.stderr.read()
+        assert status == -signal.SIGALRM
         assert not out.exists() or json.loads((out / "meta" / "info.json").read_text())
     if not out.exists():
-        subprocess.run([*command, str(out)], check=True)
+        assert convert(out)[0] == 0
     made, expected = data.open(out).load(), data.open(whole).load()
     assert len(made) == 3
     assert np.array_equal(made["action"].values, expected["action"].values)
     assert made["observation.images.front"].num_rows == made["action"].num_rows
     left = [name for name in os.listdir(tmp_path) if name not in ("set", "whole", "set.part")]
-    subprocess.run([*command, str(tmp_path / "another")], check=True)
+    assert convert(tmp_path / "another")[0] == 0
+    process.communicate()
     assert all(name.startswith("set.") for name in left)
 
 
