@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..._errors import needed, raise_shortage
@@ -97,7 +98,7 @@ class Types:
             )
         try:
             if kind in ("ros2msg", "ros1msg"):
-                types.update(self.typesys.get_types_from_msg(text, name))
+                types.update(_from_text(self.typesys.get_types_from_msg, text, name))
                 _replace_names(types, {"wstring": "wstring"})
             elif kind in ("ros2idl", "omgidl"):
                 if "@optional" in text:
@@ -114,6 +115,11 @@ class Types:
         except (RecursionError, AssertionError, KeyError, IndexError) as error:
             raise ValueError(f"its definition cannot be parsed: {type(error).__name__}") from None
         return types
+
+
+@functools.lru_cache(maxsize=128)  # the bags of a folder repeat them
+def _from_text(parse: Callable[[str, str], dict[str, Any]], text: str, name: str) -> dict[str, Any]:
+    return parse(text, name)
 
 
 def _replace_names(types: dict[str, Any], bases: Mapping[str, str]) -> None:
