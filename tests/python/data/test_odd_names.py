@@ -207,31 +207,46 @@ def check(results, path):
     return told
 
 
+@pytest.fixture(scope="module")
+def results_of_formats(tmp_path_factory):
+    """A source of each format, in a folder that is not UTF-8, and results by name of command.
+
+    The first format of a family has one of each command that reads; test_names_within runs the
+    others, whose words no format changes. One process runs all of them.
+    """
+    sources, commands, families = {}, [], set()
+    for kind, make in fuzz_readers.FORMATS.items():
+        made = make(tmp_path_factory.mktemp("made"))  # others do not write to such paths
+        folder = tmp_path_factory.mktemp("read") / FOLDER
+        folder.mkdir()
+        path = folder / made.name
+        shutil.move(made, path)
+        unit = "s" if made.name in fuzz_readers.PLAIN else None
+        chosen = {each[0]: each for each in reversed(commands_for(path, folder, unit))}
+        family = kind.partition("-")[0]
+        if family in families:
+            chosen = {"inspect": chosen["inspect"]}
+        families.add(family)
+        sources[kind] = path, unit, list(chosen)
+        commands += chosen.values()
+    results = iter(run(commands))
+    return {
+        kind: (path, unit, {name: next(results) for name in names})
+        for kind, (path, unit, names) in sources.items()
+    }
+
+
 @pytest.mark.parametrize("kind", fuzz_readers.FORMATS)
-def test_every_format_in_a_folder_that_is_not_utf_8(tmp_path, kind):
-    (tmp_path / "made").mkdir()
-    made = fuzz_readers.FORMATS[kind](tmp_path / "made")  # others do not write to such paths
-    folder = tmp_path / FOLDER
-    folder.mkdir()
-    path = folder / made.name
-    shutil.move(made, path)
-    unit = "s" if made.name in fuzz_readers.PLAIN else None
+def test_every_format_in_a_folder_that_is_not_utf_8(results_of_formats, kind):
+    path, unit, results = results_of_formats[kind]
     for given in (path, os.fsencode(path)):
         data.open(given, unit=unit)
-    commands = commands_for(path, folder, unit)
-    family = kind.partition("-")[0]
-    if kind != next(each for each in fuzz_readers.FORMATS if each.partition("-")[0] == family):
-        ((code, out, _),) = run(commands[:1])  # one of a family runs more commands
-        assert code == 0 and SHOWN in out.replace("\n", "")
-        return
-    # One of each that reads; test_names_within runs the others, whose words no format changes.
-    results = dict(zip(chosen := {c[0]: c for c in reversed(commands)}, run(chosen.values())))
     assert results["inspect"][0] == 0 and SHOWN in results["inspect"][1].replace("\n", "")
     is_cloud = kind.startswith(("pcd", "ply")) or kind == "sweep"
-    if not is_cloud:
+    if len(results) > 1 and not is_cloud:
         assert results["stats"][0] == results["report"][0] == 0, results
         assert SHOWN in results["report"][1].replace("\n", "")
-        parsed(folder / "page.html")
+        parsed(path.parent / "page.html")
 
 
 def test_clouds(tmp_path):
@@ -380,17 +395,20 @@ def test_a_terminal(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "C"])
-@pytest.mark.parametrize("kind", ["npz", "npz of episodes"])
-def test_encodings_that_cannot_show_letters(tmp_path, kind, encoding):
-    make, names = INSIDE[kind]
-    folder = tmp_path / FOLDER
-    folder.mkdir()
-    path = make(folder, names)
-    results = run(commands_for(path, folder, None), encoding)
-    told = json.loads(results[1][1])
-    assert set(names) <= set(told["streams"])
+def test_encodings_that_cannot_show_letters(tmp_path, encoding):
+    kinds, commands = ("npz", "npz of episodes"), []
+    for kind in kinds:
+        make, names = INSIDE[kind]
+        folder = tmp_path / kind / FOLDER
+        folder.mkdir(parents=True)
+        commands.append(commands_for(make(folder, names), folder, None))
+    results = run(sum(commands, []), encoding)
     shown = SHOWN if encoding == "ascii" else SHOWN.replace(r"\x9b", r"\xc2\x9b")
-    assert results[0][0] == 0 and shown in results[0][1].replace("\n", "")
+    for kind, given in zip(kinds, commands):
+        own, results = results[: len(given)], results[len(given) :]
+        told = json.loads(own[1][1])
+        assert set(INSIDE[kind][1]) <= set(told["streams"])
+        assert own[0][0] == 0 and shown in own[0][1].replace("\n", "")
 
 
 def test_warnings_and_damage(tmp_path):
