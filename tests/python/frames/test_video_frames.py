@@ -291,7 +291,8 @@ def test_a_reference_that_is_missing_while_the_times_have_no_gap(tmp_path, name)
             return packets
 
         changed = videos.remux(path, tmp_path / "closed.mp4", closed)
-        left = [number for number in range(60) if number != _shown_at(path, at)]
+        left = [*range(60)]
+        left.remove(_shown_at(path, at))
         frames = source(changed, 59)
         for row in range(59):
             try:

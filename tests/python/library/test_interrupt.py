@@ -151,8 +151,8 @@ def test_calls_of_other_threads_go_on() -> None:
 def other():
     done = threading.Event()
     def run():
-        times = as_strided(np.zeros(1), (1 << 31,), (0,))
-        values = as_strided(np.zeros(1, np.float32), (1 << 31, 1), (0, 0))
+        times = as_strided(np.zeros(1), (1 << 30,), (0,))
+        values = as_strided(np.zeros(1, np.float32), (1 << 30, 1), (0, 0))
         rbc.resample(values, times, np.zeros(1), backend=rbc.Context("cpu", threads=1))
         done.set()
     thread = threading.Thread(target=run, daemon=True)
@@ -175,10 +175,10 @@ os._exit(0)
 def test_a_large_state_is_exported() -> None:
     """The copy checks for signals, in a thread that must not hold the GIL."""
     script = """
-accumulator = rbc.StatisticsAccumulator(400, [0.5], backend=context)
-accumulator.update(np.zeros((3, 400), np.float32))
+accumulator = rbc.StatisticsAccumulator(150, [0.5], backend=context)
+accumulator.update(np.zeros((3, 150), np.float32))
 again = rbc.StatisticsAccumulator.from_bytes(accumulator.to_bytes(), backend=context)
-assert again.result().count.tolist() == [3] * 400
+assert again.result().count.tolist() == [3] * 150
 print("works on", flush=True)
 os._exit(0)
 """

@@ -92,7 +92,7 @@ def test_a_simulated_arm_is_learned(examples, monkeypatch, tmp_path, name, capsy
 
     small = partial(examples["reaching"].demonstrations, count=3, seconds=4.0)
     monkeypatch.setattr(examples["reaching"], "demonstrations", small)
-    losses, _ = run(examples[name], tmp_path, "--steps=60", "--batch=16")
+    losses, _ = run(examples[name], tmp_path, "--steps=40", "--batch=16")
     assert sum(losses[-10:]) < 0.9 * sum(losses[:10])
     assert {"checkpoint.pt", "normalization.json", "data"} <= {p.name for p in tmp_path.iterdir()}
 

@@ -53,6 +53,7 @@ def write(
 
     rate = Fraction(rate)
     time_base = Fraction(time_base or 1 / rate)
+    converter = av.video.reformatter.VideoReformatter()  # one makes its tables once
     with av.open(str(path), "w", options=container or {}) as file:
         stream = file.add_stream(codec, rate, options=options or {})
         stream.height, stream.width = size
@@ -62,7 +63,7 @@ def write(
             setattr(stream.codec_context, name, value)
         for i, number in enumerate(numbers):
             frame = av.VideoFrame.from_ndarray(picture(number, size), format="rgb24")
-            frame = frame.reformat(format=pixels)
+            frame = converter.reformat(frame, format=pixels)
             frame.pts = i if times is None else times[i]
             frame.time_base = time_base
             file.mux(stream.encode(frame))
