@@ -63,7 +63,7 @@ def compared(path, monkeypatch):
 
 def written(path, lines):
     path.write_bytes(b"\n".join(lines) + b"\n")
-    assert path.stat().st_size > 5 << 18
+    assert path.stat().st_size > 1.25 * json_lines._BLOCK
     return path
 
 
@@ -72,10 +72,17 @@ def test_values_of_every_kind(tmp_path, monkeypatch):
     assert compared(written(tmp_path / "x.jsonl", lines), monkeypatch) >= 2
 
 
+@pytest.fixture
+def smaller_blocks(monkeypatch):
+    """A quarter of a block; return the rows of more than one."""
+    monkeypatch.setattr(json_lines, "_BLOCK", json_lines._BLOCK // 4)
+    return ROWS // 4
+
+
 @pytest.mark.parametrize("key", ["topic", "type"])
-def test_topics(tmp_path, monkeypatch, key):
-    labels = ["imu", "gps", "base/odom"]
-    lines = [json.dumps({key: labels[i % 3], **line(i)}).encode() for i in range(2 * ROWS)]
+def test_topics(tmp_path, monkeypatch, smaller_blocks, key):
+    labels, rows = ["imu", "gps", "base/odom"], 2 * smaller_blocks
+    lines = [json.dumps({key: labels[i % 3], **line(i)}).encode() for i in range(rows)]
     assert compared(written(tmp_path / "x.jsonl", lines), monkeypatch) >= 2
     assert len(data.open(tmp_path / "x.jsonl").names) >= 3
 
@@ -120,12 +127,12 @@ ODD = [
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_odd_lines(tmp_path, monkeypatch, seed):
+def test_odd_lines(tmp_path, monkeypatch, smaller_blocks, seed):
     """Lines that the parsers might read differently, in later blocks."""
-    numbers = random.Random(seed)
-    lines = [json.dumps(line(i)).encode() for i in range(ROWS)]
+    numbers, rows = random.Random(seed), smaller_blocks
+    lines = [json.dumps(line(i)).encode() for i in range(rows)]
     for odd in numbers.sample(ODD, 1 + seed):
-        lines[numbers.randrange(ROWS - 3000, ROWS)] = odd
+        lines[numbers.randrange(rows * 4 // 5, rows)] = odd
     compared(written(tmp_path / "x.jsonl", lines), monkeypatch)
 
 
