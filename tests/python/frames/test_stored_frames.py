@@ -1,7 +1,6 @@
 """Frames in the cache: what is stored, when it is made again, and who makes it."""
 
 import dataclasses
-import multiprocessing
 import os
 import pickle
 import shutil
@@ -15,6 +14,7 @@ import pytest
 import frame_sources
 import robocache as rbc
 from robocache.data._frames import filling, reader, window_images
+from spawned import forkserver
 
 LENGTHS = [5, 7, 3, 10, 4]
 
@@ -350,7 +350,7 @@ class Slow(frame_sources.DrawnFrames):
 
 def test_processes_divide_the_segments(tmp_path):
     source = frame_sources.made(tmp_path / "data", LENGTHS, per_file=5)
-    context = multiprocessing.get_context("spawn")
+    context = forkserver()
     arguments = (source.path, str(tmp_path / "cache"), 0.05, 1)
     processes = [context.Process(target=fill, args=arguments) for _ in range(4)]
     for process in processes:
@@ -366,7 +366,7 @@ def test_processes_divide_the_segments(tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_killed_process_loses_only_its_segment(tmp_path):
     source = frame_sources.made(tmp_path / "data", LENGTHS, per_file=5)
-    context = multiprocessing.get_context("spawn")
+    context = forkserver()
     process = context.Process(target=fill, args=(source.path, str(tmp_path / "cache"), 0.2, 1))
     process.start()
     deadline = time.monotonic() + 60

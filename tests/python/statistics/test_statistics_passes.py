@@ -1,7 +1,6 @@
 """Statistics in passes: of data that do not fit into memory, and by processes that share a pass."""
 
 import math
-import multiprocessing
 import os
 from fractions import Fraction
 
@@ -10,7 +9,7 @@ import pytest
 
 import robocache as rbc
 import statistics_reference as reference
-from spawned import counted, ranked
+from spawned import counted, forkserver, ranked
 
 LEVELS = (0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 1.0)
 # Of values in the longest test: 40 take minutes on two cores.
@@ -93,7 +92,7 @@ def test_more_than_memory_holds():
 
 @pytest.fixture(scope="module")
 def workers():
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
+    with forkserver().Pool(2) as pool:
         yield pool
 
 

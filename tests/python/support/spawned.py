@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from datetime import timedelta
 
 import numpy as np
 
 import robocache as rbc
+
+
+def forkserver():
+    """Return a context whose processes begin with robocache imported: one server forks them.
+
+    All tests have one server, so that torch, which few of them need, is imported once.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["robocache.data", "robocache.torch"])
+    return context
 
 
 def counted(start, pieces):

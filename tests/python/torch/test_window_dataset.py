@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
 import os
 import pickle
 
@@ -12,6 +11,7 @@ import pytest
 
 import robocache as rbc
 from camera_sources import LENGTHS, ArraySource, pixels, states
+from spawned import forkserver
 from window_datasets import COUNT, IMAGES, SPEC, dataset, digest, digests, episodes, expected
 
 torch = pytest.importorskip("torch")
@@ -171,8 +171,7 @@ def test_subsets_and_concatenations(tmp_path):
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_workers_that_go_on_for_epochs(tmp_path, method, cached):
-    """The server of forks gets a data set by pickle, as a process that is spawned; torch once."""
-    multiprocessing.set_forkserver_preload(["robocache.torch"])
+    """A process of the server of forks gets a data set by pickle, as one that is spawned."""
     camera_episodes = episodes(tmp_path)
     if cached:
         cache = rbc.Cache(tmp_path / "cache")
@@ -183,7 +182,8 @@ def test_workers_that_go_on_for_epochs(tmp_path, method, cached):
     for collate in (None, data_set.collate) if method == "fork" else (data_set.collate,):
         loader = torch_data.DataLoader(
             data_set, 2, shuffle=True, num_workers=2, persistent_workers=True,
-            multiprocessing_context=method, collate_fn=collate,
+            multiprocessing_context="fork" if method == "fork" else forkserver(),
+            collate_fn=collate,
         )  # fmt: skip
         for epoch in (0, 2, 1):
             data_set.set_epoch(epoch)
