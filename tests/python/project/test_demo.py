@@ -19,6 +19,7 @@ import align_recording  # noqa: E402
 import picture_files  # noqa: E402
 import reference  # noqa: E402
 import simulate  # noqa: E402
+from random_share import share_of  # noqa: E402
 from recordings import Recording, make_stream  # noqa: E402
 
 ORIGINS = ("interpolated", "picked", "exact", "gap", "outside")
@@ -93,7 +94,7 @@ def px4(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]
 
 
 def check_against_the_rules(run: Run) -> None:
-    """Every value, mask and count of a run against a plain loop over the queries."""
+    """Values and masks of the queries to test, and all counts, against a plain loop over them."""
     streams = run.recording.streams
     assert sorted(run.arrays) == ["channels", "clock", "features", "streams", "valid"]
     assert list(run.arrays["streams"]) == [stream.name for stream in streams]
@@ -105,6 +106,7 @@ def check_against_the_rules(run: Run) -> None:
     assert valid.shape == (len(run.clock), len(streams)) and valid.dtype == bool
     assert features.dtype == np.result_type(*(s.values for s in streams if s.values.dtype != bool))
     precision = np.finfo(features.dtype).eps
+    some = share_of(np.arange(len(run.clock)))
 
     for stream in streams:
         values, mask = run.values(stream.name), run.mask(stream.name)
@@ -112,17 +114,17 @@ def check_against_the_rules(run: Run) -> None:
         expected, expected_mask = reference.resample(
             stream.values,
             stream.times,
-            run.clock,
+            run.clock[some],
             method=stream.method,
             outside="fill",
             max_gap=max_gap,
             floats=True,
         )
-        np.testing.assert_array_equal(mask, expected_mask, err_msg=stream.name)
+        np.testing.assert_array_equal(mask[some], expected_mask, err_msg=stream.name)
         assert not values[~mask].any(), stream.name
         # No method goes far beyond its samples: its error is one of their size.
         largest = np.abs(stream.values.astype(np.float64)).max(axis=0)
-        error = np.abs(values - expected) / (precision * np.maximum(largest, 1))
+        error = np.abs(values[some] - expected) / (precision * np.maximum(largest, 1))
         picks = {"nearest", "previous", "next"}.issuperset(stream.methods)
         assert error.max() <= (0 if picks else 20), stream.name
 
