@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -43,6 +44,16 @@ def _nothing_waits_for_the_disk():
         patch.setattr(
             os, "fsync", lambda file: os.fstat(file if isinstance(file, int) else file.fileno())
         )
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _commands_are_built_once():
+    """Typer's runner builds all commands for each that it runs, unlike the command line."""
+    testing = sys.modules.get("typer.testing")
+    with pytest.MonkeyPatch.context() as patch:
+        if testing is not None:
+            patch.setattr(testing, "_get_command", functools.cache(testing._get_command))
         yield
 
 
