@@ -271,19 +271,27 @@ def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
 # ---- at once ------------------------------------------------------------------------------------
 
 AT_ONCE = """
-import pathlib
-for i in range(int(sys.argv[3])):
-    writers.WRITERS[sys.argv[1]](pathlib.Path(sys.argv[2]), sys.argv[4])
+import os, pathlib
+write, path = writers.WRITERS[sys.argv[1]], pathlib.Path(sys.argv[2])
+children = []
+for name in "1234":
+    children.append(os.fork())
+    if children[-1] == 0:
+        try:
+            for _ in range(int(sys.argv[3])):
+                write(path, name)
+            os._exit(0)
+        finally:
+            os._exit(1)
+print([os.waitpid(child, 0)[1] for child in children])
 """
 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_writers_at_once(tmp_path, kind):
     WRITERS[kind](tmp_path / "x", "0")
-    runs = [python(AT_ONCE, kind, tmp_path / "x", OTHERS, name) for name in "1234"]
-    for run in runs:
-        run.communicate(timeout=120)
-    assert [run.returncode for run in runs] == [0] * 4
+    statuses, _ = python(AT_ONCE, kind, tmp_path / "x", OTHERS).communicate(timeout=120)
+    assert statuses == "[0, 0, 0, 0]\n"
     assert os.listdir(tmp_path) == ["x"]
     assert len(set(texts(tmp_path / "x"))) == 1
 

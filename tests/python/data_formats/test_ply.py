@@ -105,7 +105,7 @@ def test_ends_of_lines(tmp_path, end):
 
 
 def test_text_in_many_blocks(tmp_path):
-    made = vertices(3, rows=40_000)
+    made = vertices(3, rows=20_000)
     same(data.open(write(tmp_path / "x", "ascii", PlyElement.describe(made, "vertex"))), made)
 
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import sqlite_recorder
+from random_share import random_share
 from robocache import data
 
 pytest.importorskip("rosbags")
 
-READS = int(os.environ.get("ROBOCACHE_SQLITE_READS", "5"))
+READS = int(os.environ.get("ROBOCACHE_SQLITE_READS", random_share(5)))
 REFUSED = ("try again when the recorder has stopped",)
 
 MODES = [

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import cli_process
 import robocache as rbc
 from spawned import resample_in_child
 
@@ -175,7 +176,7 @@ def test_info_and_its_command():
     assert run.stdout == f"{info}\n" and run.stdout.startswith(
         f"RoboCache {rbc.__version__}, ABI 1\n"
     )
-    run = subprocess.run([sys.executable, "-m", "robocache", "fly"], capture_output=True, text=True)
+    run = cli_process.robocache("fly")
     assert run.returncode == 2 and "fly" in run.stderr
 
 

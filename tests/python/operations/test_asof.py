@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+from random_share import random_share
 
 pandas = pytest.importorskip("pandas")
 
@@ -28,7 +29,7 @@ def of_pandas(times, queries, direction, tolerance, exact):
     return found
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(random_share(10)))
 def test_as_pandas_joins(seed):
     """100 random cases each: ties, equal times, no samples or queries, with and without limits."""
     rng = np.random.default_rng(seed)
