@@ -13,6 +13,7 @@ import pytest
 import sqlite_recorder
 from random_share import random_share
 from robocache import data
+from robocache.data._formats.bags import sqlite_files
 
 pytest.importorskip("rosbags")
 
@@ -64,7 +65,9 @@ def check_right(stream):
 
 
 @pytest.mark.parametrize(("mode", "page", "locking"), MODES)
-def test_a_recorder_at_full_speed(tmp_path, recorder, mode, page, locking):
+def test_a_recorder_at_full_speed(tmp_path, recorder, monkeypatch, mode, page, locking):
+    if locking == "EXCLUSIVE":  # no wait is long enough
+        monkeypatch.setattr(sqlite_files, "WAIT", 0.3)
     path, process = recorder(mode, page, locking)
     right = refused = messages = 0
     begin = time.monotonic()
