@@ -62,13 +62,13 @@ HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute
   };
   const WidestTag<Compute<In>, Out> widest;
   constexpr int64_t kGroup = vectorsOfLine<decltype(widest)>(sizeof(In));
-  const auto soon = [&](int64_t c) HWY_ATTR { prefetch(next, c); };
+  const auto soon = [&](int64_t c) RBC_BODY_ATTR { prefetch(next, c); };
   if (nontemporal) {
-    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) RBC_BODY_ATTR {
       HWY_NAMESPACE::storeNarrowNontemporal(d, valueAt(d, c), out + c);
     });
   } else {
-    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) RBC_BODY_ATTR {
       HWY_NAMESPACE::storeNarrow(d, valueAt(d, c), out + c);
     });
   }
@@ -118,7 +118,7 @@ HWY_INLINE void rowsOfTwo(D d, const RowTile& tile) {
     const Pair<In> in = pairOf<In>(row);
     const V w(static_cast<Compute<In>>(row.w));
     const auto none = w == V(0);
-    const auto write = [&](int64_t c) HWY_ATTR {
+    const auto write = [&](int64_t c) RBC_BODY_ATTR {
       const V left(HWY_NAMESPACE::loadWide(d, in.left + c));
       const V between = HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, in.right + c)), w);
       const V value = select(none, left, between);

@@ -47,7 +47,7 @@ void widenRow(const In* from, int64_t count, Compute<In>* to) {
   if constexpr (std::is_integral_v<In>) {
     for (int64_t c = 0; c < count; ++c) to[c] = widen(from[c]);
   } else {
-    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count, [&](auto d, int64_t c) RBC_BODY_ATTR {
       hn::StoreU(HWY_NAMESPACE::loadWide(d, from + c), d, to + c);
     });
   }
@@ -57,11 +57,11 @@ template <class Number, class Out>
 void narrowRow(const Number* from, int64_t count, Out* to, bool nontemporal) {
   const WidestTag<Number, Out> widest;
   if (nontemporal) {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) RBC_BODY_ATTR {
       HWY_NAMESPACE::storeNarrowNontemporal(d, hn::LoadU(d, from + c), to + c);
     });
   } else {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) RBC_BODY_ATTR {
       HWY_NAMESPACE::storeNarrow(d, hn::LoadU(d, from + c), to + c);
     });
   }

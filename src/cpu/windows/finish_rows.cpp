@@ -47,7 +47,7 @@ HWY_INLINE void finishRow(const FinishTile<Compute<In>>& tile,
   const RowConstants<Compute<In>> k = constants;
   const Compute<In>* const reference = tile.reference;
   const bool divides = tile.divides;
-  const auto finish = [&](auto d, int64_t c) HWY_ATTR {
+  const auto finish = [&](auto d, int64_t c) RBC_BODY_ATTR {
     auto x = HWY_NAMESPACE::loadWide(d, from + c);
     if (reference != nullptr) x = hn::Sub(x, hn::LoadU(d, reference + c));
     if (k.shift != nullptr) {
