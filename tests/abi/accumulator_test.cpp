@@ -126,7 +126,7 @@ Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
   while (parts.size() > 1) {
     const auto pick = [&] {
       const auto at = parts.begin() + random.below(static_cast<int64_t>(parts.size()));
-      Bytes part = *at;
+      Bytes part = std::move(*at);
       parts.erase(at);
       return part;
     };
@@ -137,7 +137,7 @@ Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
     CHECK_SUCCEEDS(rbcAccumulatorMerge(one.get(), other.get()));
     parts.push_back(exported(one));
   }
-  return parts[0];
+  return std::move(parts[0]);
 }
 
 void checkPasses(const std::vector<Context>& contexts, const Kind& kind, int32_t bucket_bits) {

@@ -4,6 +4,7 @@
 #include "guard.h"
 #include "support/dtypes.h"
 #include "support/expect.h"
+#include "support/share.h"
 #include "visit_dtype.h"
 
 using support::kFloatDTypes;
@@ -29,8 +30,10 @@ TEST_CASE("dtype: each one is found, with its size and kind") {
 }
 
 TEST_CASE("dtype: all others are refused by name") {
+  constexpr int kCodes = 32;  // larger than each code that exists
   int known = 0;
   for (int code = 0; code < 256; ++code) {
+    if (code >= kCodes && !support::inShare(static_cast<uint64_t>(code))) continue;
     for (int bits = 0; bits < 256; ++bits) {
       const rbcDType dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
       const rbcStatus_t status = rbc::guard([&] { rbc::dtypeOf(dtype, "values"); });
