@@ -32,7 +32,7 @@ class Flips {
   std::thread thread_;
 };
 
-// Those of the sanitizers' builds take longer, so that a field changes more often during each.
+// Calls of the sanitizers' builds take longer, so that a field changes more often during each.
 constexpr int kCalls = support::kSanitized ? 25'000 : 100'000;
 
 // Every call succeeds or is refused; both happen if two cores are free.

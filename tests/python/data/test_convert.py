@@ -457,7 +457,7 @@ def test_a_folder_that_no_conversion_made_is_not_emptied(plain, tmp_path):
     assert (tmp_path / "other.part").read_text() == "kept"
 
 
-# Each conversion in a process of its own, which a signal ends after some seconds, if not 0.
+# Each conversion in a separate process, which a signal ends after some seconds, if not 0.
 CONVERSIONS = """
 import os, signal, sys, time, traceback
 import forked

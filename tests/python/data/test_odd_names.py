@@ -404,10 +404,10 @@ def test_encodings_that_cannot_show_letters(tmp_path, encoding):
         commands.append(commands_for(make(folder, names), folder, None))
     results = run(sum(commands, []), encoding)
     shown = SHOWN if encoding == "ascii" else SHOWN.replace(r"\x9b", r"\xc2\x9b")
-    for kind, given in zip(kinds, commands):
-        own, results = results[: len(given)], results[len(given) :]
-        told = json.loads(own[1][1])
-        assert set(INSIDE[kind][1]) <= set(told["streams"])
+    for kind, of_kind in zip(kinds, commands):
+        own, results = results[: len(of_kind)], results[len(of_kind) :]
+        recording = json.loads(own[1][1])
+        assert set(INSIDE[kind][1]) <= set(recording["streams"])
         assert own[0][0] == 0 and shown in own[0][1].replace("\n", "")
 
 

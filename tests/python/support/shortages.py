@@ -53,19 +53,19 @@ def attempts(steps: int, writes: bool, turn: int, turns: int) -> Iterator[tuple[
     yield "file size", 0
 
 
-def fault(told: dict, good: list, path: Path, reads: bool = True) -> str:
+def fault(reply: dict, good: list, path: Path, reads: bool = True) -> str:
     """Return what is wrong with an attempt, or "". A writer's memory is not a file's."""
-    if "hung" in told:
+    if "hung" in reply:
         return "hung"
-    if "ended" in told:
-        return f"the process ended with {told['ended']}"
-    if "result" in told:
-        return "" if told["result"] == good else f"another result: {str(told['result'])[:200]}"
-    names, text = told["error"], told["text"]
-    is_named = path.name in told["file"] or path.name in text
+    if "ended" in reply:
+        return f"the process ended with {reply['ended']}"
+    if "result" in reply:
+        return "" if reply["result"] == good else f"another result: {str(reply['result'])[:200]}"
+    names, text = reply["error"], reply["text"]
+    is_named = path.name in reply["file"] or path.name in text
     if "MemoryError" in names:
         return "" if is_named or not reads else f"MemoryError without a file: {text[:160]}"
-    if "OSError" in names and errno.errorcode.get(told["number"]) in SHORT:
+    if "OSError" in names and errno.errorcode.get(reply["number"]) in SHORT:
         return "" if is_named else f"OSError without a file: {text[:160]}"
     return f"{names[0]}: {text[:220]}"
 
@@ -152,9 +152,9 @@ MET: Counter[str] = Counter()  # how often each kind of limit made an attempt fa
 def attempt(kind, amount, function, *arguments):
     user = forked.NOBODY if kind == "threads" else None
     limits = forked.limited(kind, amount)
-    told = forked.call(function, *arguments, seconds=SECONDS, limits=limits, user=user)
-    MET[kind] += "result" not in told
-    return told
+    reply = forked.call(function, *arguments, seconds=SECONDS, limits=limits, user=user)
+    MET[kind] += "result" not in reply
+    return reply
 
 
 def read_all(name: str, made: list | None, steps: int, turn: int, turns: int) -> list[str]:
@@ -165,8 +165,8 @@ def read_all(name: str, made: list | None, steps: int, turn: int, turns: int) ->
     sample, good = Path(made[0]), made[1]
     found, before = [], data_sources.files_below(sample.parent)
     for kind, amount in attempts(steps, writes=False, turn=turn, turns=turns):
-        told = attempt(kind, amount, data_sources.held, sample, "keep")
-        text = fault(told, good, sample.parent)
+        reply = attempt(kind, amount, data_sources.held, sample, "keep")
+        text = fault(reply, good, sample.parent)
         if text:
             found.append(f"{name}: {kind} {amount}: {text}")
     if data_sources.files_below(sample.parent) != before:
@@ -185,10 +185,10 @@ def write_all(name: str, folder: Path, good: list, steps: int, turn: int, turns:
         place = folder / "tried"
         place.mkdir()
         place.chmod(0o777)
-        told = attempt(kind, amount, written, WRITERS[name], place, out_of(name))
-        text = fault(told, good, place / out_of(name), reads=False)
+        reply = attempt(kind, amount, written, WRITERS[name], place, out_of(name))
+        text = fault(reply, good, place / out_of(name), reads=False)
         left = sorted(str(p.relative_to(place)) for p in place.rglob("*"))
-        if "result" not in told and left:
+        if "result" not in reply and left:
             text = f"{text}; left behind: {left[:4]}"
         if text:
             found.append(f"{name}: {kind} {amount}: {text}")
@@ -204,10 +204,10 @@ def main() -> int:
     parser.add_argument(
         "--turns", type=int, default=1, help="each of N formats has a part of the limits"
     )
-    told = parser.parse_args()
-    some = told.format or told.writer
-    formats = (told.format or ()) if some else list(data_sources.SOURCES)
-    writers = (told.writer or ()) if some else list(WRITERS)
+    options = parser.parse_args()
+    some = options.format or options.writer
+    formats = (options.format or ()) if some else list(data_sources.SOURCES)
+    writers = (options.writer or ()) if some else list(WRITERS)
     results = {}
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     folder.chmod(0o755)
@@ -225,11 +225,11 @@ def main() -> int:
         good = forked.good(calls)
         for i, (name, (made, modules)) in enumerate(zip(formats, good)):
             forked.import_all(modules)
-            results[f"read {name}"] = read_all(name, made, told.steps, i, told.turns)
+            results[f"read {name}"] = read_all(name, made, options.steps, i, options.turns)
         for i, (name, (made, modules)) in enumerate(zip(writers, good[len(formats) :])):
             forked.import_all(modules)
             place = folder / f"write {name}"
-            results[f"write {name}"] = write_all(name, place, made, told.steps, i, told.turns)
+            results[f"write {name}"] = write_all(name, place, made, options.steps, i, options.turns)
     finally:
         shutil.rmtree(folder)
     print(json.dumps({"found": results, "met": MET}, indent=1))

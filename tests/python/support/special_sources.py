@@ -42,19 +42,19 @@ def put(path: Path, kind: str) -> None:
         os.close(here)
 
 
-def fault(told: dict, kind: str, good: list) -> str:
+def fault(reply: dict, kind: str, good: list) -> str:
     """Return what is wrong with the reading, or ""."""
-    if "hung" in told:
-        ended = "ended it" if told["ended by SIGTERM"] else "did not end it"
+    if "hung" in reply:
+        ended = "ended it" if reply["ended by SIGTERM"] else "did not end it"
         return f"hung, and SIGTERM {ended}"
-    if "ended" in told:
-        return f"the process ended with {told['ended']}"
-    if "error" in told:
-        named = WORDS[kind] in told["text"] or "link out of" in told["text"]
-        if told["error"][0] == "FormatError" and named:
+    if "ended" in reply:
+        return f"the process ended with {reply['ended']}"
+    if "error" in reply:
+        named = WORDS[kind] in reply["text"] or "link out of" in reply["text"]
+        if reply["error"][0] == "FormatError" and named:
             return ""
-        return f"{told['error'][0]}: {told['text']}"
-    result = told["result"]
+        return f"{reply['error'][0]}: {reply['text']}"
+    result = reply["result"]
     told_of = any(WORDS[kind] in text or "link out of" in text for text in map(str, result))
     return "" if result == good or told_of else f"read as {result}, and not as {good}"
 
@@ -106,16 +106,16 @@ def run(names: list[str], folder: Path, fewer: bool) -> dict[str, list[str]]:
                 calls.append((data_sources.held, copy, damaged))
             if is_inspected:
                 commands.append((name, f"inspect: {said}", copy))
-    for (name, kind, good, said), told in zip(reads, forked.calls(calls, SECONDS)):
-        text = fault(told, kind, good)
+    for (name, kind, good, said), reply in zip(reads, forked.calls(calls, SECONDS)):
+        text = fault(reply, kind, good)
         if text:
             found[name].append(f"{name}: {said}: {text}")
     inspected = forked.calls([(commanded, copy) for _, _, copy in commands], SECONDS)
-    for (name, said, _), told in zip(commands, inspected):
-        if "result" not in told:
-            found[name].append(f"{name}: {said}: {told}")
-        elif told["result"][0] not in (0, 1) or "Traceback" in told["result"][2]:
-            found[name].append(f"{name}: {said}: {told['result']}")
+    for (name, said, _), reply in zip(commands, inspected):
+        if "result" not in reply:
+            found[name].append(f"{name}: {said}: {reply}")
+        elif reply["result"][0] not in (0, 1) or "Traceback" in reply["result"][2]:
+            found[name].append(f"{name}: {said}: {reply['result']}")
     return found
 
 
@@ -123,11 +123,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
     parser.add_argument("--fewer", action="store_true", help="a part of the calls, in turn")
-    told = parser.parse_args()
+    options = parser.parse_args()
     forked.import_commands()
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     try:
-        found = run(told.format or list(data_sources.SOURCES), folder, told.fewer)
+        found = run(options.format or list(data_sources.SOURCES), folder, options.fewer)
     finally:
         shutil.rmtree(folder)
     print(json.dumps(found, indent=1))
