@@ -133,10 +133,10 @@ void StoreRoot::touchUsed(const std::string& key) const noexcept {
 
 int64_t StoreRoot::lastUse(const std::string& key) const noexcept {
   struct stat status;
-  const std::string name = "used/" + key;
-  return fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0
-             ? changeTime(status)
-             : 0;
+  char name[sizeof "used/" + 2 * RBC_STORE_KEY_BYTES];  // a string would allocate memory
+  const int length = std::snprintf(name, sizeof name, "used/%s", key.c_str());
+  if (length < 0 || static_cast<size_t>(length) >= sizeof name) return 0;
+  return fstatat(folder_.get(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? changeTime(status) : 0;
 }
 
 void StoreRoot::setAside(const std::string& key, const char* name, uint64_t inode) const noexcept {
