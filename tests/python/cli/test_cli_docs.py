@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,7 +15,6 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 import robocache as rbc  # noqa: E402
-import warm_python  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = {
@@ -48,57 +43,18 @@ def folder(recordings, tmp_path_factory):
     for name, source in SOURCES.items():
         copy = shutil.copytree if (recordings / source).is_dir() else shutil.copy
         copy(recordings / source, made / name)
+    scripts = made / "bin"
+    scripts.mkdir()
+    command = scripts / "robocache"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m robocache "$@"\n')
+    command.chmod(0o755)
     return made
 
 
-# The command, which begins in a Python that is warm: it hands its files on, and waits.
-COMMAND = """#!{python} -SE
-import json, os, socket, sys
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
-    channel.connect({place!r})
-    call = json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()])
-    socket.send_fds(channel, [call.encode()], [0, 1, 2])
-    sys.exit(int(channel.recv(64)))
-"""
-CODE = "import sys; from robocache.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
-@pytest.fixture
-def scripts(tmp_path):
-    """A folder with the command."""
-    place = str(tmp_path / "socket")
-    command = tmp_path / "bin" / "robocache"
-    command.parent.mkdir()
-    command.write_text(COMMAND.format(python=sys.executable, place=place))
-    command.chmod(0o755)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(place)
-        listener.listen()
-        threading.Thread(target=answer, args=(listener,), daemon=True).start()
-        yield command.parent
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-def answer(listener):
-    """Run each command that connects; return when the listener is shut down."""
-    with contextlib.suppress(OSError):
-        while True:
-            channel, _ = listener.accept()
-            with channel:
-                call, files, _, _ = socket.recv_fds(channel, 1 << 20, 3)
-                arguments, environment, folder = json.loads(call)
-                status = warm_python.run_on(
-                    files, CODE, *arguments, environment=environment, folder=folder
-                )
-                for file in files:
-                    os.close(file)
-                channel.send(str(status).encode())
-
-
-def test_every_block_prints_what_the_page_says(folder, scripts, monkeypatch):
+def test_every_block_prints_what_the_page_says(folder, monkeypatch):
     found = blocks_of("docs/quickstart/cli.md")
     assert len(found) >= 7
-    path = f"{scripts}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     for language, text, output in found:
         if language == "python":
             monkeypatch.chdir(folder)

@@ -34,6 +34,7 @@ def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120,
     ``environment``: all of it, by default the environment of this process. Not for variables that
     Python reads when it starts. ``imported``: what the code finds imported, COMMANDS or LIBRARY.
     """
+    request = _request(code, arguments, environment, folder)
     with (
         tempfile.TemporaryFile() as source,
         tempfile.TemporaryFile() as out,
@@ -42,17 +43,10 @@ def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120,
         source.write(input)
         source.seek(0)
         files = [source.fileno(), out.fileno(), errors.fileno()]
-        request = _request(code, arguments, environment, folder)
         status = _process(imported).call(request, files, seconds)
         out.seek(0)
         errors.seek(0)
         return status, out.read(), errors.read()
-
-
-def run_on(files, code, *arguments, environment, folder):
-    """Run code as `run` does, with three open files as its input, output and errors."""
-    request = {**_request(code, arguments, environment, folder), "pipes": True}
-    return _process(COMMANDS).call(request, files, 120)
 
 
 def on_a_terminal(code, *arguments, environment):
@@ -168,8 +162,7 @@ def _run(call):
     if "terminal" in call:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if "terminal" in call or "pipes" in call:
-        for file, name in enumerate(("stdout", "stderr"), 1):  # these cannot seek
+        for file, name in enumerate(("stdout", "stderr"), 1):  # a terminal cannot seek
             errors = getattr(sys, name).errors
             stream = open(file, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
             setattr(sys, name, stream)
