@@ -190,7 +190,7 @@ def paragraphs(kind: str, lines: Iterable[tuple[int, str]]) -> list[Block]:
     return blocks
 
 
-# Of comments and strings: the tokenizer of Python takes ten times as long.
+# Comments and strings; the tokenizer of Python takes ten times as long.
 PYTHON_TOKEN = re.compile(
     r"#[^\n]*|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
     re.S,

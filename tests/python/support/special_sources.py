@@ -55,8 +55,8 @@ def fault(reply: dict, kind: str, good: list) -> str:
             return ""
         return f"{reply['error'][0]}: {reply['text']}"
     result = reply["result"]
-    told_of = any(WORDS[kind] in text or "link out of" in text for text in map(str, result))
-    return "" if result == good or told_of else f"read as {result}, and not as {good}"
+    names_kind = any(WORDS[kind] in text or "link out of" in text for text in map(str, result))
+    return "" if result == good or names_kind else f"read as {result}, and not as {good}"
 
 
 def commanded(path: Path) -> list:

@@ -35,7 +35,7 @@ READERS = {
     "lerobot.lerobot": Reader(1),
     "logs.dataflash": Reader(1),
     "logs.dataflash_text": Reader(1, ("pyarrow",)),  # text to float
-    "logs.json_exports": Reader(1),
+    "logs.json_exports": Reader(2),
     "logs.json_lines": Reader(1),
     "logs.sensor_logger": Reader(1, ("pyarrow",)),
     "logs.ulog": Reader(1),

@@ -120,7 +120,10 @@ class Envelope:
 
 
 def _over(function: Any, values: Any, starts: Any) -> Any:
-    """Return ``function.reduceat(values, starts)``, in a fifth of the time for even starts."""
+    """Return ``function.reduceat(values, starts)``, in a fifth of the time for even starts.
+
+    Where zeros of both signs are the extreme, the sign of the result may differ.
+    """
     import numpy as np
 
     size = int(starts[1]) if len(starts) > 1 else 0
