@@ -23,6 +23,16 @@ struct Counts {
 // Always 0 where nothing is counted.
 Counts counts() noexcept;
 
+// While one exists, what the C++ library allocates with operator new on its thread counts as the
+// library's: strings and streams are code of libstdc++.so, except in packages, which contain it.
+class InLibrary {
+ public:
+  InLibrary() noexcept;
+  ~InLibrary();
+  InLibrary(const InLibrary&) = delete;
+  InLibrary& operator=(const InLibrary&) = delete;
+};
+
 // The n-th allocation from now that librobocache's own code asks for gets no memory; 0: all do.
 void failLibraryAt(int64_t n) noexcept;
 

@@ -37,7 +37,10 @@ class Allocating : public fuzz::Condition {
     const malloc_counter::Counts host = malloc_counter::counts();
     const int64_t requests = Machine::allocationsOfAll();
     const int64_t refused = Machine::refusalsOfAll();
-    prepared();
+    {
+      const malloc_counter::InLibrary inside;
+      prepared();
+    }
     const malloc_counter::Counts after = malloc_counter::counts();
     Function& function = functions_[static_cast<size_t>(entry)];
     ++function.calls;
