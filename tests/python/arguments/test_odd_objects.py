@@ -183,7 +183,16 @@ def test_a_lack_of_memory_where_a_type_is_examined(member):
     assert facts_of(odd, "times", context)[-1] == (4,)
 
 
-@pytest.mark.parametrize("given", [None, 5, "capsule", new_capsule(1, b"other", None)], ids=repr)
+OTHER_NAME = b"other"  # a capsule keeps the address of its name
+NO_CAPSULES = {
+    "none": None,
+    "number": 5,
+    "text": "capsule",
+    "other": new_capsule(1, OTHER_NAME, None),
+}
+
+
+@pytest.mark.parametrize("given", NO_CAPSULES.values(), ids=NO_CAPSULES)
 @pytest.mark.parametrize(("call", "name"), ARGUMENTS)
 def test_no_capsule(call, name, given):
     class NoDLPack(Plain):

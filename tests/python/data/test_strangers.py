@@ -89,7 +89,13 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "match"), FILES)
+def each(files):
+    return pytest.mark.parametrize(
+        ("name", "content", "match"), files, ids=[name for name, _, _ in files]
+    )
+
+
+@each(FILES)
 def test_file_is_named(tmp_path, name, content, match):
     path = tmp_path / name
     path.write_bytes(content)
@@ -101,10 +107,7 @@ def test_file_is_named(tmp_path, name, content, match):
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "match"),
-    [f for f in FILES if not f[0].endswith((".yaml", "x", ".bin", ".ply"))],
-)
+@each([f for f in FILES if not f[0].endswith((".yaml", "x", ".bin", ".ply"))])
 def test_folder_that_holds_one(tmp_path, name, content, match):
     """The message about a folder names the format of the file in it."""
     (tmp_path / "set").mkdir()
