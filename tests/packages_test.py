@@ -114,7 +114,7 @@ class AllPackages(unittest.TestCase):
                 self.assertEqual(len(found), len(binary_jars) + 2, found)
                 self.assertEqual(len(set(found.values())), 1, found)
 
-    def test_libraries_are_stripped_and_need_the_system_alone(self):
+    def test_libraries_are_stripped_and_need_the_system_only(self):
         for name, data in all_files():
             if not data.startswith(b"\x7fELF"):
                 continue
@@ -415,12 +415,12 @@ class BillOfMaterials(unittest.TestCase):
                 self.assertRegex(part["version"], r"^\d+\.\d+")
                 self.assertTrue(all(part["licenses"][0].values()))
 
-    def test_tells_the_same_as_spdx(self):
+    def test_shows_the_same_as_spdx(self):
         self.assertEqual(verify_statements.check_bills(DIST)[0], [])
 
 
 class Provenance(unittest.TestCase):
-    def test_tells_of_every_file(self):
+    def test_names_every_file(self):
         found = verify_statements.check_provenance(DIST)
         # Only a release has to be of a clean checkout: `make verify-packages`.
         self.assertEqual([line for line in found if "from changed files" not in line], [])

@@ -195,7 +195,7 @@ def test_another_abi_version(clone):
     assert "is not compared" in clone.check()
 
 
-def test_structs_of_which_callers_state_the_size(clone):
+def test_structs_whose_size_callers_state(clone):
     """Either a struct states its size, or the owner of an array of them does."""
     structs = (
         "typedef struct rbcElement {\n  int64_t begin;\n} rbcElement;\n"

@@ -194,7 +194,7 @@ def test_windows_of_one_recording(library):
     np.testing.assert_array_equal(np.asarray(rbc.fuse([batch, whole], given[2])), both)
 
 
-def test_windows_copy_nothing_and_write_where_told():
+def test_windows_copy_nothing_and_write_into_out():
     values, out = np.zeros((1000, 64)), np.empty((3, 2, 64))
     windows = np.arange(6.0).reshape(3, 2)
     assert rbc.resample(values, np.arange(1000.0), windows, out=out) is out

@@ -172,7 +172,7 @@ COARSE = (SECONDS + 1.7e9).astype(np.float32)
     ],
     ids=["milliseconds of nanoseconds", "float32 since the epoch"],
 )
-def test_told(call, times, query_times, message):
+def test_warns(call, times, query_times, message):
     with pytest.warns(rbc.RangeWarning, match=re.escape(message)):
         call(times=times, query_times=query_times)
     with warnings.catch_warnings():

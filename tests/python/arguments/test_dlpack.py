@@ -151,7 +151,7 @@ def test_a_producer_without_from_dlpack_needs_out():
         rbc.resample(Producer(VALUES), TIMES, QUERIES)
 
 
-def test_what_is_known_by_dlpack_alone():
+def test_arrays_with_dlpack_only():
     """Arrays without an attribute dtype."""
     np.testing.assert_array_equal(answer(queries=[0.5, 2.25], times=Producer(TIMES)), ANSWER)
     out = Producer(np.zeros((2, 2)))

@@ -142,7 +142,7 @@ def test_a_masked_array_is_refused_where_no_array_of_numpy_can_be():
         rbc.resample(VALUES, TIMES, QUERIES, sample_mask=np.ma.array(THERE))
 
 
-def test_what_is_no_mask_is_told():
+def test_an_array_that_is_no_mask_is_named():
     for mask, error, message in [
         (THERE[:3], ValueError, r"sample_mask: shape is \[3\], expected \[4\]"),
         (THERE[None], ValueError, r"sample_mask: rank is 2"),

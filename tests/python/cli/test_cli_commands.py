@@ -100,7 +100,7 @@ def test_stats_check(lerobot):
 
 
 @pytest.mark.parametrize("tracks", [[], ["-s", "action"], ["-s", "observation.state"]])
-def test_stats_check_tells_what_it_had_nothing_to_compare_with(lerobot, tracks):
+def test_stats_check_names_what_it_could_not_compare(lerobot, tracks):
     file = lerobot / "meta" / "stats.json"
     stored = json.loads(file.read_text())
     del stored["action"]
@@ -201,7 +201,7 @@ def write_swing(path, ticks, late=0.0, begin=1.0):
 @pytest.mark.parametrize(
     ("ticks", "unit", "taken"), [(10**6, "us", "us"), (10**3, None, "ms"), (1, None, "s")]
 )
-def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
+def test_sync_names_the_units_of_a_file(tmp_path, ticks, unit, taken):
     """One of the two files states its unit; --unit applies to the other one."""
     pytest.importorskip("pyarrow")
     one = write_swing(tmp_path / "stated.csv", 10**3)
@@ -232,7 +232,7 @@ def test_sync_refuses_a_unit_that_no_file_takes(tmp_path):
     assert "no time in common; assumed units of times: stated in ms, b in ms" in result.stderr
 
 
-def test_sync_tells_the_units_of_a_folder(tmp_path):
+def test_sync_names_the_units_of_a_folder(tmp_path):
     pytest.importorskip("pyarrow")
     write_swing(tmp_path / "stated.csv", 10**6)
     write_swing(tmp_path / "b.csv", 10**3)

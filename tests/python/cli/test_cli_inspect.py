@@ -76,7 +76,7 @@ def flat(text):
     return re.sub(r"\s+", "", text)
 
 
-def test_stored_statistics_that_are_wrong_are_told_with_both_numbers(tmp_path):
+def test_wrong_stored_statistics_are_shown_with_both_numbers(tmp_path):
     folder = tmp_path / "set"
     pytest.importorskip("pyarrow")
     data.save(faults.episodes(), folder, "lerobot")
@@ -124,7 +124,7 @@ def test_lists_are_cut_unless_all_is_asked_for(tmp_path):
     )
 
 
-def test_damage_is_told_the_rest_is_shown_and_the_code_is_1(tmp_path):
+def test_damage_is_named_the_rest_is_shown_and_the_code_is_1(tmp_path):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "set"
     data.save(faults.episodes(), folder, "lerobot")

@@ -100,7 +100,7 @@ def test_completion(bad):
 # ---- terminals and pipes ------------------------------------------------------------------------
 
 
-def test_colours_on_a_terminal_alone(bad):
+def test_colours_on_a_terminal_only(bad):
     text, code = on_a_terminal("inspect", bad, environment={"NO_COLOR": ""})
     assert code == 0 and "\x1b[33m" in text and "\x1b[1m" in text
     plain, _ = on_a_terminal("inspect", bad, environment={"NO_COLOR": "1"})
@@ -133,7 +133,7 @@ def test_names_in_files_do_not_steer_the_terminal(tmp_path):
     assert names == [NASTY]
 
 
-def test_progress_with_the_time_that_is_left_on_a_terminal_alone(bad):
+def test_progress_with_the_time_left_on_a_terminal_only(bad):
     text, code = on_a_terminal("inspect", bad, before=SLOW)
     assert code == 0 and "Reading" in text
     assert re.search(r"\d+(\.\d)?/50\.0 MB", text) and re.search(r"\d:\d\d:\d\d", text)

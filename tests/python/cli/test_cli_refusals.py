@@ -131,7 +131,7 @@ def test_messages_of_the_library_tell_options(message, words):
     assert in_cli_words(message) == words
 
 
-def test_no_option_is_told_of_that_a_command_does_not_have(place, monkeypatch):
+def test_no_message_names_an_option_that_the_command_lacks(place, monkeypatch):
     def fail(*_, **__):
         raise ValueError("k.bin: is truncated; damaged='keep' reads the rest; pass unit='us'")
 

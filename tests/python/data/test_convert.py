@@ -315,7 +315,7 @@ def test_a_bool_topic_marks_the_episodes(tmp_path):
     assert made.episodes[0]["rows"] == 10
 
 
-def test_gaps_split_a_recording_and_else_are_noted(tmp_path):
+def test_gaps_split_a_recording_or_are_noted(tmp_path):
     needs_av()
     bag = bags.write_bag(tmp_path / "bag", seconds=6, size=16, gap=(2, 4))
     images = {"front": "/front/image_raw"}

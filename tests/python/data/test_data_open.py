@@ -103,7 +103,7 @@ def test_paths_from_here(made, monkeypatch):
     opened.load()
 
 
-def test_a_missing_package_is_told_with_its_extra(made):
+def test_a_missing_package_is_named_with_its_extra(made):
     """Runs in a separate process that cannot import the package."""
     path, package, extra = made
     code = f"""
@@ -137,7 +137,7 @@ except ModuleNotFoundError as error:
     assert os.listdir(tmp_path) == []
 
 
-def test_the_package_alone_imports_nothing_heavy():
+def test_importing_the_package_imports_nothing_heavy():
     code = """
 import sys
 import robocache as rbc
@@ -219,7 +219,7 @@ def test_a_folder_of_several(tmp_path):
 
 
 @pytest.mark.parametrize("damaged", ["refuse", "keep"])
-def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
+def test_a_folder_of_damaged_files_only(tmp_path, damaged):
     """The error names each file and its fault."""
     (tmp_path / "README.md").write_text("words")
     for name, content in (

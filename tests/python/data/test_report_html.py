@@ -74,7 +74,7 @@ def report(given, path):
     return told, text, Page(text)
 
 
-def test_what_it_tells_of_a_recording(tmp_path):
+def test_report_of_a_recording(tmp_path):
     streams = [faults.FAULTS["gaps"](), faults.stream('/odd <b>"name"</b> & é', seed=2)]
     told, text, page = report(faults.recording(*streams), tmp_path / "r.html")
     assert "1 gap of more than 25 ms" in page.text and '/odd <b>"name"</b> & é' in page.text
@@ -94,7 +94,7 @@ def test_what_it_tells_of_a_recording(tmp_path):
     assert "1 gap" not in (tmp_path / "r.html").read_text()
 
 
-def test_what_it_tells_of_a_data_set(tmp_path):
+def test_report_of_a_data_set(tmp_path):
     pytest.importorskip("pyarrow")
     import json
 

@@ -97,7 +97,7 @@ def test_halves_of_one_sensor_are_at_offset_0(recordings, stream):
         assert found.offset == pytest.approx(-planted, abs=1e-3)
 
 
-def test_unrelated_sensors_are_told_by_the_uncertainty(recordings):
+def test_unrelated_sensors_show_in_the_uncertainty(recordings):
     car = data.open(recordings / "comma2k19")
     found = data.sync(car["processed_log/IMU/magnetometer"], car["processed_log/CAN/speed"])
     assert found.uncertainty > 0.03 or found.correlation < 0.2
@@ -274,7 +274,7 @@ def test_what_is_refused(change, words):
         data.sync(a, b, **options)
 
 
-def test_an_offset_out_of_reach_is_told():
+def test_an_offset_out_of_reach_is_named():
     t = np.arange(0, 40, 0.01)
     x = np.cumsum(motion(4, 1)(t) + np.sin(t / 5)[:, None], axis=0)
     with pytest.raises(ValueError, match="max_offset: is 0.1 s"):

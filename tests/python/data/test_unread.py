@@ -192,7 +192,7 @@ def test_messages_that_fail_among_others(tmp_path):
     assert "10 messages of std_msgs/msg/Float64 were not read" in unread["/a"]["text"]
 
 
-def test_tables_of_which_nothing_is_read(tmp_path):
+def test_tables_with_nothing_to_read(tmp_path):
     pytest.importorskip("pyarrow")
     rows = "".join(f"{i},{i * i}\n" for i in range(20))
     alone = tmp_path / "single.csv"

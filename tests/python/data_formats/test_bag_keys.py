@@ -466,7 +466,7 @@ def test_static_transforms(tmp_path, kind):
     assert not any(f.stream in names for f in data.checks.check(recording))
 
 
-def test_static_transforms_alone(tmp_path):
+def test_static_transforms_only(tmp_path):
     store = bags.store_of("mcap")
     told = [bags.tf(store, bags.START + i, ("a", "b", i), topic="/ns/tf_static") for i in (0, 100)]
     recording = opened(tmp_path, "mcap", told, store)

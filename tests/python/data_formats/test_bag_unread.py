@@ -300,7 +300,7 @@ def test_missing_file_beside_others(tmp_path):
         ("p/msg/A", "nonsense\n", "cannot be parsed"),
     ],
 )
-def test_topic_of_which_nothing_is_read(tmp_path, typename, definition, match, summary):
+def test_topic_without_readable_fields(tmp_path, typename, definition, match, summary):
     channels = [
         ("/gripper", typename, definition),
         ("/x", "std_msgs/msg/Float64", "float64 data\n"),

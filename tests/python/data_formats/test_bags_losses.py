@@ -218,7 +218,7 @@ def test_metadata_that_cannot_be_read(tmp_path, text):
     assert "metadata.yaml: cannot be read" in problem
 
 
-def test_a_part_that_is_told_twice(tmp_path):
+def test_a_part_that_is_listed_twice(tmp_path):
     bag, first = split(tmp_path)
     text = (bag / "metadata.yaml").read_text().replace("bag_2.mcap", "bag_1.mcap")
     (bag / "metadata.yaml").write_text(text)
@@ -240,7 +240,7 @@ def sqlite_without(folder, condition, count=60):
     return path
 
 
-def test_messages_that_the_metadata_tell_of(tmp_path):
+def test_messages_that_the_metadata_counts(tmp_path):
     path = sqlite_without(tmp_path, "id % 3 = 0 AND topic_id = 1")
     match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file next to"
     with pytest.raises(data.FormatError, match=match):
@@ -253,7 +253,7 @@ def test_messages_that_the_metadata_tell_of(tmp_path):
     assert [f.kind for f in data.checks.check(kept) if f.severity == "error"] == ["damage"]
 
 
-def test_a_topic_that_only_the_metadata_tell_of(tmp_path):
+def test_a_topic_that_only_the_metadata_lists(tmp_path):
     path = sqlite_without(tmp_path, "topic_id = 1")
     with closing(sqlite3.connect(path / "bag.db3")) as database:
         database.execute("DELETE FROM topics WHERE id = 1")
@@ -264,7 +264,7 @@ def test_a_topic_that_only_the_metadata_tell_of(tmp_path):
     assert "/imu" not in kept and len(kept.problems) == 1
 
 
-def test_more_messages_than_the_metadata_tell_of(tmp_path):
+def test_more_messages_than_the_metadata_counts(tmp_path):
     path = sqlite_without(tmp_path, "id < 0")
     text = (path / "metadata.yaml").read_text()
     (path / "metadata.yaml").write_text(text.replace("message_count: 60", "message_count: 50"))

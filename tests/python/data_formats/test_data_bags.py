@@ -83,7 +83,7 @@ def test_channels_and_dtypes(written):
     assert imu.unit == "ns" and imu.kind == "sensor_msgs/msg/Imu"
 
 
-def test_what_is_left_out_is_told(written):
+def test_what_is_left_out_is_named(written):
     told = {each.place: each.reason for each in data.open(written[0]).load().left_out}
     assert told["/imu: header.frame_id"] == "string, always 'imu'"
     assert told["/joint states: header.frame_id"] == "string, always 'arm'"
@@ -171,7 +171,7 @@ def test_mcap_with_and_without_summary_and_chunks(tmp_path, summary, chunked):
         check_stream(stream, [(at, m) for topic, _, at, m in told if topic == name])
 
 
-def test_integers_that_float64_does_not_hold_are_told(tmp_path):
+def test_integers_that_float64_does_not_hold_are_named(tmp_path):
     store = data_files.typestore()
     name = "test_msgs/msg/Mixed"
     told = [
@@ -183,7 +183,7 @@ def test_integers_that_float64_does_not_hold_are_told(tmp_path):
     assert reasons["/m: ticks"] == "64-bit integers above 2**53 among floats: rounded to float64"
 
 
-def test_integers_alone_stay_integers(tmp_path):
+def test_topics_of_integers_stay_integers(tmp_path):
     store = data_files.typestore()
     told = [("/n", "std_msgs/msg/Int64", i + 1, data_files.make(
         store, "std_msgs/msg/Int64", data=2**62 + i)) for i in range(70)]  # fmt: skip

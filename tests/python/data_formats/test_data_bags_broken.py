@@ -221,7 +221,7 @@ def test_a_bag_without_messages(tmp_path):
     assert recording.names == () and recording.streams == {}
 
 
-def test_files_that_the_metadata_tells_of(tmp_path):
+def test_files_that_the_metadata_lists(tmp_path):
     folder = bag(tmp_path, "mcap").parent
     text = (folder / "metadata.yaml").read_text()
     (folder / "metadata.yaml").write_text(text.replace("x.mcap", "../y.mcap"))

@@ -75,7 +75,7 @@ def test_a_signature_elsewhere_is_none(tmp_path):
             data.open(path)
 
 
-def test_a_total_that_is_wrong_is_told(tmp_path):
+def test_a_wrong_total_is_named(tmp_path):
     data_files.write_robomimic(tmp_path / "x.hdf5", total=3901)
     episodes = data.open(tmp_path / "x.hdf5")
     assert episodes.problems[0].text == (
@@ -183,7 +183,7 @@ def test_a_file_in_a_folder_that_is_no_hdf5(tmp_path, make, match, suffix):
     assert len(kept) == 2 and match in kept.problems[0].text
 
 
-def test_a_damaged_episode_in_a_folder_tells_once_how_to_go_on(tmp_path):
+def test_a_damaged_episode_in_a_folder_names_the_remedy_once(tmp_path):
     for n in (0, 1):
         data_files.write_aloha(tmp_path / f"episode_{n}.hdf5")
     with h5py.File(tmp_path / "episode_1.hdf5", "w") as file:

@@ -178,7 +178,7 @@ def test_null(written):
     refused(folder, "is null", "timestamp, row 1")
 
 
-def test_rows_that_meta_does_not_tell_of(written):
+def test_rows_that_meta_does_not_count(written):
     folder, columns, version = written
     path = file_of(folder, version)
     change_table(path, lambda table: table.slice(0, table.num_rows - 1))

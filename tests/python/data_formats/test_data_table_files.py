@@ -82,7 +82,7 @@ def test_texts_without_numbers_are_left_out_of_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "parquet with nulls"])
-def test_a_text_among_numbers_is_told_with_its_row(tmp_path, kind):
+def test_a_text_among_numbers_is_named_with_its_row(tmp_path, kind):
     cells = [f"{i}.5" for i in range(3000)]
     cells[2000], cells[2005] = "7.5 m/s " + "x" * 100, "-"
     words = [str(i) if i < 3 else "w" for i in range(3000)]
@@ -104,7 +104,7 @@ def test_a_text_among_numbers_is_told_with_its_row(tmp_path, kind):
     assert len(told.text) < 150
 
 
-def test_units_below_the_header_are_told(tmp_path):
+def test_units_below_the_header_are_named(tmp_path):
     path = csv(tmp_path / "a.csv", ["time,x,v", "0,1,m/s", "1,2,3e-4", "2,3,inf", "3,4,+.5"])
     (told,) = data.open(path).problems
     assert f"{told}" == f'{path}: v, row 0: column v is skipped: row 0 is "m/s", not a number'
@@ -163,7 +163,7 @@ def test_times_above_those_of_int64(tmp_path):
     refused(path, "time_ns: has times of 2\\*\\*63 or more, out of range for int64")
 
 
-def test_a_unit_that_is_not_the_one_that_the_file_tells(tmp_path):
+def test_a_unit_that_is_not_that_of_the_file(tmp_path):
     path = csv(tmp_path / "a.csv", ["time_ms,x", "0,1", "1,2"])
     assert data.open(path, unit="ms").unit == "ms"
     refused(path, "column time_ms says milliseconds, but --unit us was given. Remove", unit="us")
@@ -234,7 +234,7 @@ def test_ranges_that_a_file_does_not_tell(tmp_path):
     assert data.open(tmp_path / "a")["a: id"].values[:, 0].tolist() == [2**63 - 1, 2**63 - 2]
 
 
-def test_integers_alone_stay_together(tmp_path):
+def test_columns_of_integers_stay_together(tmp_path):
     path = csv(tmp_path / "a.csv", ["time_ns,id,n", f"0,{2**63 - 1},1", f"1,{2**63 - 2},2"])
     recording = data.open(path)
     assert recording.names == ("a",) and recording["a"].values[1].tolist() == [2**63 - 2, 2]

@@ -392,7 +392,7 @@ def test_links_out_of_a_folder(tmp_path, kind):
         ]
 
 
-def test_arrays_without_numbers_are_told(tmp_path):
+def test_arrays_without_numbers_are_named(tmp_path):
     np.save(tmp_path / "t.npy", np.arange(3.0))
     np.save(tmp_path / "value.npy", np.zeros((3, 2)))
     np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))

@@ -96,7 +96,7 @@ def test_a_message_with_an_odd_value(bag, column, value, shown):
     check_lost(path, f"table messages, row 17: {shown}.*: the row is skipped", [17])
 
 
-def test_a_topic_alone_does_not_hide_messages_of_none(bag):
+def test_a_single_topic_does_not_hide_messages_of_none(bag):
     path = bag("UPDATE messages SET topic_id = 7 WHERE rowid = 17")
     for name in ("/a", "/b"):
         with pytest.raises(data.FormatError, match="row 17: topic_id is 7"):

@@ -224,7 +224,7 @@ def test_header_stamps_in_whole_seconds():
 # ---- without times ------------------------------------------------------------------------------
 
 
-def test_tables_of_which_nothing_is_read(tmp_path):
+def test_tables_with_nothing_to_read(tmp_path):
     tables = {
         "no_times.csv": ("x,y", range(9), range(9)),
         "times_alone.csv": ("time,label", range(9), "abcdefghi"),

@@ -43,7 +43,7 @@ def test_all_of_it(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_size_than_told(kind):
+def test_another_size_than_the_header_states(kind):
     packed = compress(kind, bytes(1000))
     with pytest.raises(ValueError, match="has more than 999 bytes, expected 999"):
         decompressed(packed, kind, 999)
@@ -86,7 +86,7 @@ def test_a_chunk_of_mcap_that_unpacks_to_terabytes(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_than_told_takes_no_memory(kind):
+def test_more_than_the_header_states_takes_no_memory(kind):
     packed = compress(kind, bytes(64 << 20))
     tracemalloc.start()
     with pytest.raises(ValueError, match="has more than 100 bytes, expected 100"):

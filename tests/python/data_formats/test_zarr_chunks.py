@@ -79,7 +79,7 @@ def test_a_folder_in_place_of_a_chunk(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["recording", "episodes"])
-def test_damage_of_what_save_wrote_is_told(tmp_path, kind):
+def test_damage_of_a_saved_store_is_named(tmp_path, kind):
     """The damage is also reported for a part of the recording."""
     values = np.arange(22.0).reshape(11, 2)
     if kind == "episodes":
@@ -342,7 +342,7 @@ def test_all_arrays_together(tmp_path):
     assert list(given.tracks) == ["a", "action", "b"]
 
 
-def test_many_small_chunks_of_which_few_are_there(tmp_path):
+def test_many_small_chunks_with_few_files(tmp_path):
     """Only stored chunks are read: 8 million take no longer than 1,000."""
     path = v2_store(tmp_path / "x")
     write(path, {

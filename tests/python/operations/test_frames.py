@@ -48,7 +48,7 @@ def test_polars_is_the_same():
         assert out[column].to_list() == expected[column].tolist()
 
 
-def test_gaps_are_missing_and_told():
+def test_gaps_are_missing_and_noted():
     holes = POSE[["x", "label"]].iloc[[0, 1, 4]]
     out = rbc.resample_frame(holes, INDEX, max_gap=pandas.Timedelta("100ms"))
     assert out["valid"].tolist() == [True, True, False, False, True]

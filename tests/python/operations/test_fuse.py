@@ -221,7 +221,7 @@ def test_jax():
     np.testing.assert_allclose(np.asarray(out), [[0.4, 5], [3.9, 40]], rtol=1e-6)
 
 
-def test_arrays_that_speak_dlpack_alone(few_objects):
+def test_arrays_that_only_export_dlpack(few_objects):
     arrays = {"values": VALUES[None], "times": TIMES, "lengths": np.array([3])}
     arrays |= {"mean": np.array([1.0]), "fill_value": 0.0}
     expected = rbc.fuse([rbc.Stream(**arrays)] * 2, TIMES)
@@ -293,7 +293,7 @@ def test_a_stream_is_a_description():
     assert same_bits(rbc.fuse([other], [3.0]), expected)
 
 
-def test_a_stream_of_torch_tells_its_shapes():
+def test_a_stream_of_torch_shows_its_shapes():
     torch = pytest.importorskip("torch")
     stream = rbc.Stream(torch.zeros(2, 3, 4, dtype=torch.bfloat16), torch.zeros(3))
     assert repr(stream) == "Stream(values=<bfloat16 [2,3,4]>, times=<float32 [3]>)"

@@ -222,7 +222,7 @@ def test_arm_gripper_is_a_state(arm: Run) -> None:
     assert np.count_nonzero(np.diff(gripper)) == 6
 
 
-def test_arm_summary_tells_what_was_simulated(arm: Run) -> None:
+def test_arm_summary_names_what_was_simulated(arm: Run) -> None:
     assert arm.summary.startswith(
         "a simulated robot arm (seed 7): 20.0 s, 5 streams, 24 channels\n"
     )

@@ -99,7 +99,7 @@ def test_the_rayjob_fits_its_schema(kubernetes):
             kubernetes.validate(pod, version, strict=True)
 
 
-def test_what_does_not_fit_is_told(kubernetes):
+def test_what_does_not_fit_is_named(kubernetes):
     """So that the tests above can fail."""
     job = manifest("job.yaml")
     job["spec"]["template"]["spec"]["containers"][0]["resource"] = {}

@@ -145,7 +145,7 @@ def test_16_bits_are_computed_in_float32():
     assert np.array_equal(made.apply(torch.from_numpy(half)).numpy(), expected.astype(np.float16))
 
 
-def test_values_are_left_alone_and_may_have_any_strides():
+def test_values_are_unchanged_and_may_have_any_strides():
     values = np.arange(12.0).reshape(2, 6).T
     before = values.copy()
     made = Normalization([0.0, 1.0], [1.0, 2.0])

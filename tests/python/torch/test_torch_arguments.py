@@ -105,7 +105,7 @@ def test_the_negative_bit_of_indices_is_refused(function, name, array):
         function(**{name: torch._neg_view(array)})
 
 
-def test_a_negative_gradient_is_read_as_it_is():
+def test_a_negative_gradient_is_read_unchanged():
     values = torch.randn(1, 4, 2, dtype=torch.float64, requires_grad=True)
     times, queries = torch.arange(4.0), torch.tensor([0.5, 1.5])
     out = rbc.torch.resample(values, times, queries)

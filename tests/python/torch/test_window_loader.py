@@ -316,7 +316,7 @@ def test_no_thread_stays():
     assert threading.active_count() == before
 
 
-def test_an_error_on_the_thread_is_told():
+def test_an_error_on_the_thread_is_raised():
     times = torch.tensor([0.0, 1.0])
     values = torch.zeros(2, 4)  # quaternions that are none
     track = rbc.Track(values, [0, 2], times=times)

@@ -27,7 +27,7 @@ def episodes():
     return rbc.Episodes({"arm": arm(names=["a", "b"]), "camera": camera()}, tasks=tasks)
 
 
-def test_what_a_track_tells():
+def test_facts_of_a_track():
     track = arm(names=["a", "b"])
     assert (track.num_rows, track.num_channels, track.num_episodes) == (8, 2, 3)
     assert track.lengths.tolist() == [3, 0, 5]
