@@ -73,4 +73,7 @@ def cases():
         max_depth=2.5,
         depth_scale=1.25,
     )
+    millimetres = random.randint(0, 4000, (2, 4, 6)).astype(np.uint16)
+    millimetres[1, 2] = 65535, 0, 40000, 1, 1000, 32768
+    yield unproject("u16, in millimetres", millimetres, CAMERA, "f64")
     yield unproject("no pixels", np.zeros((2, 0, 3), np.float32), CAMERA, "f32", max_points=2)

@@ -18,6 +18,9 @@ DTYPES = {
     "i32": np.dtype(np.int32),
     "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8),
+    "u16": np.dtype(np.uint16),
+    "u32": np.dtype(np.uint32),
+    "u64": np.dtype(np.uint64),
     "bool": np.dtype(bool),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}

@@ -43,6 +43,15 @@ public struct DType : IEquatable<DType> {
   /// <summary>byte.</summary>
   public static readonly DType UInt8 = new DType(Rbc.DtypeUint, 8);
 
+  /// <summary>ushort, such as depth in millimetres. Name it: a ushort[] may have halves.</summary>
+  public static readonly DType UInt16 = new DType(Rbc.DtypeUint, 16);
+
+  /// <summary>uint.</summary>
+  public static readonly DType UInt32 = new DType(Rbc.DtypeUint, 32);
+
+  /// <summary>ulong.</summary>
+  public static readonly DType UInt64 = new DType(Rbc.DtypeUint, 64);
+
   /// <summary>bool, one byte each.</summary>
   public static readonly DType Bool = new DType(Rbc.DtypeBool, 8);
 
@@ -67,6 +76,8 @@ public struct DType : IEquatable<DType> {
       case TypeCode.Int32: return Int32;
       case TypeCode.Int64: return Int64;
       case TypeCode.Byte: return UInt8;
+      case TypeCode.UInt32: return UInt32;
+      case TypeCode.UInt64: return UInt64;
       case TypeCode.Boolean: return Bool;
       default: throw new ArgumentException("elements of " + type + " have no dtype: name it");
     }

@@ -189,6 +189,9 @@ sealed class GoldenCase {
       case "i32": return DType.Int32;
       case "i64": return DType.Int64;
       case "u8": return DType.UInt8;
+      case "u16": return DType.UInt16;
+      case "u32": return DType.UInt32;
+      case "u64": return DType.UInt64;
       case "bool": return DType.Bool;
       default: throw new Exception("unknown dtype " + name);
     }

@@ -33,6 +33,9 @@ static class TensorTest {
     Expect.Equal(DType.Int32, Tensor.Of(new int[1]).DType);
     Expect.Equal(DType.Int64, Tensor.Of(new long[1]).DType);
     Expect.Equal(DType.UInt8, Tensor.Of(new byte[1]).DType);
+    Expect.Equal(DType.UInt32, Tensor.Of(new uint[1]).DType);
+    Expect.Equal(DType.UInt64, Tensor.Of(new ulong[1]).DType);
+    Expect.Equal(DType.UInt16, Tensor.Of(new ushort[2], DType.UInt16, new long[] {2}).DType);
     Expect.Equal(DType.Bool, Tensor.Of(new bool[1]).DType);
     Expect.Equal(DType.BFloat16, Tensor.Of(new ushort[4], DType.BFloat16, new long[] {2, 2}).DType);
     Expect.Throws<ArgumentException>("System.UInt16 have no dtype", () => Tensor.Of(new ushort[1]));

@@ -21,6 +21,12 @@ public enum DType {
   INT64(RoboCache.DTYPE_INT, 64),
   /** A byte of 0 to 255. */
   UINT8(RoboCache.DTYPE_UINT, 8),
+  /** Java's char: 0 to 65535, such as depth in millimetres. */
+  UINT16(RoboCache.DTYPE_UINT, 16),
+  /** An int without a sign, as in {@link Integer#toUnsignedLong}. */
+  UINT32(RoboCache.DTYPE_UINT, 32),
+  /** A long without a sign, as in {@link Long#toUnsignedString}. */
+  UINT64(RoboCache.DTYPE_UINT, 64),
   /** A byte that is 0 or 1. */
   BOOL(RoboCache.DTYPE_BOOL, 8);
 

@@ -203,6 +203,12 @@ final class GoldenCase {
         return DType.INT64;
       case "u8":
         return DType.UINT8;
+      case "u16":
+        return DType.UINT16;
+      case "u32":
+        return DType.UINT32;
+      case "u64":
+        return DType.UINT64;
       case "bool":
         return DType.BOOL;
       default:
