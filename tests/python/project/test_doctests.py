@@ -30,9 +30,11 @@ def modules_with_examples():
 
 
 class Finder(doctest.DocTestFinder):
-    """Finds a class in the module that defines it; its ``__module__`` may be another."""
+    """Finds what a module defines in that module; its ``__module__`` may be another."""
 
     def _from_module(self, module, object):
+        if inspect.isfunction(object):
+            return object.__globals__ is vars(module)
         if inspect.isclass(object):
             return re.search(
                 rf"^class {object.__name__}\b", inspect.getsource(module), re.MULTILINE

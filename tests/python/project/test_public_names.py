@@ -1,5 +1,6 @@
-"""Public names: dir(), the modules of classes, pickles, and functions with a single type."""
+"""Public names: dir(), modules of classes and functions, pickles, functions of a single type."""
 
+import importlib
 import inspect
 import pickle
 
@@ -9,7 +10,7 @@ import pytest
 import robocache as rbc
 from robocache import data
 
-MODULES = [rbc, data, data.checks]
+MODULES = ["robocache", "robocache.data", "robocache.data.checks", "robocache.torch", "robocache.ray"]
 
 
 def test_dir_is_the_public_list():
@@ -19,15 +20,19 @@ def test_dir_is_the_public_list():
         _ = rbc.nothing
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_classes_have_public_names(module):
+@pytest.mark.parametrize("module_name", MODULES)
+def test_classes_and_functions_have_public_names(module_name):
+    if module_name in ("robocache.torch", "robocache.ray"):
+        pytest.importorskip(module_name.rpartition(".")[2])
+    module = importlib.import_module(module_name)
     for name in module.__all__:
         value = getattr(module, name)
-        if inspect.isclass(value):
+        if inspect.isclass(value) or inspect.isfunction(value):
             parts = value.__module__.split(".")
             assert not any(part.startswith("_") for part in parts), value
             public = __import__(value.__module__, fromlist=[name])
             assert getattr(public, name) is value
+            assert pickle.loads(pickle.dumps(value)) is value
 
 
 def test_there_is_one_class_of_episodes():
