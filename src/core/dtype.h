@@ -1,5 +1,7 @@
-// The list of element types: a new dtype is added here only. visit_dtype.h calls functions by
-// dtype.
+// The list of element types; visit_dtype.h calls functions by dtype. Besides its row here, a new dtype
+// needs conversions in src/math (real.h, value_key.h, turn.h), instances of the kernels that list
+// their dtypes (kernels/fuse/fuse_rows_instances.h, kernels/statistics/channel_pass_*.cu), and a name
+// in the bindings (_library/dtypes.py, DType.java, DType.cs).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +11,7 @@
 
 namespace rbc {
 
-// Storage of the 16-bit floats; their arithmetic is in half.h.
+// Storage of the 16-bit floats; src/math/real.h converts them.
 struct f16 {
   uint16_t bits;
 };

@@ -1,5 +1,5 @@
 // The functions that the formulas need of a number, besides + - * / and comparisons: here for float
-// and double. The CPU's vectors (src/cpu/lanes-inl.h) have the same functions, so that each formula
+// and double. The CPU's vectors (src/cpu/fuse/lanes-inl.h) have the same functions, so that each formula
 // is written once.
 #pragma once
 

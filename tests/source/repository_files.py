@@ -119,11 +119,26 @@ def container() -> list[str]:
     copied = re.findall(r"^COPY (\S+) ", image.read_text(), re.M)
     context = folder / config["build"]["context"]
     found = [f"{image}: {name} is not there" for name in copied if not (context / name).exists()]
-    groups = re.search(r"for group in ([a-z ]+);", image.read_text())
+    groups = re.search(r"for group in ([a-z0-9 ]+);", image.read_text())
     script = pathlib.Path("scripts/install_deps.sh").read_text()
     for group in groups[1].split() if groups else ["no"]:
         if not re.search(rf"^  {group}\)", script, re.M):
             found.append(f"{image}: scripts/install_deps.sh has no group {group}")
+    return found
+
+
+def prerequisites() -> list[str]:
+    """Check that the pages name the Debian packages of a build, except tools that pip fetches."""
+    script = pathlib.Path("scripts/install_deps.sh").read_text()
+    listed = re.search(r"^packages=\(([^)]*)\)", script, re.M)
+    needed = set(listed[1].split() if listed else []) - {"cmake", "ninja-build", "ccache"}
+    needed -= {"pkg-config", "python3"}
+    found = []
+    for page in ("README.md", "docs/install.md"):
+        named = re.search(r"Debian:\s+`apt install ([^`]*)`", pathlib.Path(page).read_text())
+        missing = sorted(needed - set(named[1].split() if named else []))
+        if missing or not needed:
+            found.append(f"{page}: the packages of Debian lack {' '.join(missing)}")
     return found
 
 
@@ -146,7 +161,7 @@ def versions() -> list[str]:
 
 
 def main() -> int:
-    checks = (forms, workflows, dependabot, owners, hooks, container, versions)
+    checks = (forms, workflows, dependabot, owners, hooks, container, prerequisites, versions)
     found = [line for check in checks for line in check()]
     print("\n".join(found) or f"{len(checks)} kinds of files are right")
     return 1 if found else 0
