@@ -99,7 +99,7 @@ check() {
   esac
 }
 
-logs=$(mktemp -d)
+logs=$(mktemp -d) || exit
 trap 'rm -rf "$logs"' EXIT
 declare -A running=()
 for part in "$@"; do

@@ -13,6 +13,10 @@ cd "$(dirname "$0")/.."
 
 release=${1:?test_debian.sh: name a release of Debian, such as trixie}
 shift
+if [[ ! $release =~ ^[a-z][a-z0-9-]*$ ]]; then
+  echo "test_debian.sh: \"$release\": expected a release of Debian, such as trixie" >&2
+  exit 2
+fi
 if ((EUID != 0)); then
   echo "test_debian.sh: needs root, for debootstrap and chroot: run it with sudo" >&2
   exit 1

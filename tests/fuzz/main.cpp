@@ -35,6 +35,10 @@ int play(fuzz::Session& session, const std::vector<uint8_t>& bytes, const std::s
 // One input, or the inputs on each line of a file that ends in .hex.
 int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t* played) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
+    return 1;
+  }
   if (path.extension() != ".hex") {
     ++*played;
     return play(session, {std::istreambuf_iterator<char>(file), {}}, path);

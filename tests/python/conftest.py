@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -69,7 +70,10 @@ def pytest_ignore_collect(collection_path):
     share = os.environ.get("ROBOCACHE_TEST_SHARE")
     if share is None or not collection_path.match("test_*.py"):
         return None
-    first, shares = map(int, share.split("/"))
+    numbers = re.fullmatch(r"(\d+)/(\d+)", share)
+    first, shares = map(int, numbers.groups()) if numbers else (0, 0)
+    if first >= shares:
+        raise pytest.UsageError(f"ROBOCACHE_TEST_SHARE: is {share!r}, expected such as 3/8")
     return True if _files().index(collection_path) % shares != first else None
 
 

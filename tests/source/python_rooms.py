@@ -4,7 +4,8 @@
 
 A room is a folder of the package. ROOMS lists them from left to right; names in one line do not
 import each other. Imports inside functions and under TYPE_CHECKING are free: they cannot make a
-cycle while the package is imported. Modules of FREE may be imported from everywhere.
+cycle while the package is imported. Modules of FREE may be imported from everywhere, and import
+only each other.
 """
 
 from __future__ import annotations
@@ -57,16 +58,24 @@ def room_of(module: str) -> str:
     return "" if len(parts) < 2 else parts[0]
 
 
-def imports(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
-    """Return the relative imports that run when a module is imported."""
-    for node in body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            yield node
-        elif isinstance(node, ast.If):
-            checked = "TYPE_CHECKING" in ast.unparse(node.test)
-            yield from imports(node.orelse if checked else node.body + node.orelse)
-        elif isinstance(node, (ast.Try, ast.With, ast.ClassDef)):
-            yield from imports(node.body)
+def imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Return the imports that run when a module is imported."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield node
+    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for each in node.orelse:
+            yield from imports(each)
+    elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        for each in ast.iter_child_nodes(node):
+            yield from imports(each)
+
+
+def is_absolute(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether it imports this package by its name."""
+    names = [each.name for each in node.names] if isinstance(node, ast.Import) else [node.module]
+    return not getattr(node, "level", 0) and any(
+        str(name).split(".")[0] == "robocache" for name in names
+    )
 
 
 def cycle(edges: dict[str, set[str]]) -> list[str]:
@@ -93,22 +102,28 @@ def problems(package: Path) -> list[str]:
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    found = []
+    found = [] if files else [f"{package}: has no modules"]
     for module, path in files.items():
         room = room_of(module)
-        if module in FREE:
-            continue
-        if module and room not in LEVELS:
+        is_new_folder = path.name == "__init__.py" and module != "" and room == ""
+        if is_new_folder or room not in LEVELS:
             found.append(f"{path}: is in no room; name it in ROOMS of {Path(__file__).name}")
             continue
         folder = path.parent.relative_to(package).parts
-        for node in imports(ast.parse(path.read_text("utf-8")).body):
+        for node in imports(ast.parse(path.read_text("utf-8"))):
+            if is_absolute(node):
+                found.append(f"{path}:{node.lineno}: imports robocache by name; use a relative import")
+            if isinstance(node, ast.Import) or not node.level:
+                continue
             base = list(folder[: len(folder) - node.level + 1])
             base += node.module.split(".") if node.module else []
             for alias in node.names:
                 name = ".".join([*base, alias.name])
                 target = name if name in files else ".".join(base)
                 if name in FREE or target in FREE:
+                    continue
+                if module in FREE:
+                    found.append(f"{path}:{node.lineno}: {module} imports {name}, which is not in FREE")
                     continue
                 edges.setdefault(module, set()).add(target)
                 if room_of(target) == room:

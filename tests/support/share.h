@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace support {
@@ -16,8 +17,10 @@ struct Share {
 inline Share readShare(const char* variable) {
   const char* const text = std::getenv(variable);
   Share share;
-  if (text != nullptr &&
-      (std::sscanf(text, "%u/%u", &share.rest, &share.parts) != 2 || share.parts == 0)) {
+  if (text == nullptr) return share;
+  int end = -1;
+  std::sscanf(text, "%u/%u%n", &share.rest, &share.parts, &end);
+  if (end < 0 || text[end] != 0 || std::strchr(text, '-') != nullptr || share.rest >= share.parts) {
     std::fprintf(stderr, "%s: is \"%s\", expected such as 3/8\n", variable, text);
     std::exit(2);
   }

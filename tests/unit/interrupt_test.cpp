@@ -9,9 +9,9 @@
 
 #include "guard.h"
 #include "robocache/robocache.h"
-#include "thread_pool.h"
 #include "support/expect.h"
 #include "support/interrupted_call.h"
+#include "thread_pool.h"
 
 namespace {
 

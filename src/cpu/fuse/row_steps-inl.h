@@ -47,9 +47,10 @@ void widenRow(const In* from, int64_t count, Compute<In>* to) {
   if constexpr (std::is_integral_v<In>) {
     for (int64_t c = 0; c < count; ++c) to[c] = widen(from[c]);
   } else {
-    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count, [&](auto d, int64_t c) RBC_BODY_ATTR {
-      hn::StoreU(HWY_NAMESPACE::loadWide(d, from + c), d, to + c);
-    });
+    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count,
+                         [&](auto d, int64_t c) RBC_BODY_ATTR {
+                           hn::StoreU(HWY_NAMESPACE::loadWide(d, from + c), d, to + c);
+                         });
   }
 }
 

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import random_share
 from child_processes import environment
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
@@ -39,3 +42,14 @@ def test_every_file_is_in_one_share(tmp_path, monkeypatch):
         monkeypatch.setenv("ROBOCACHE_TEST_SHARE", f"{number}/3")
         assert [file for file in FILES if not is_ignored(tmp_path / file)] == FILES[number::3]
     assert collected(tmp_path, "2/3") == FILES[2::3]
+    for wrong in ("3/3", "0/0", "1/2x", "-1/2", "half", ""):
+        monkeypatch.setenv("ROBOCACHE_TEST_SHARE", wrong)
+        with pytest.raises(pytest.UsageError, match=f"TEST_SHARE: is '{wrong}', expected such as"):
+            is_ignored(tmp_path / FILES[0])
+
+
+@pytest.mark.parametrize("wrong", ["3/3", "0/0", "1/2x", "-1/2", "half", ""])
+def test_random_shares_that_select_nothing(monkeypatch, wrong):
+    monkeypatch.setenv("ROBOCACHE_RANDOM_SHARE", wrong)
+    with pytest.raises(ValueError, match=f"RANDOM_SHARE: is '{wrong}', expected such as 1/4"):
+        random_share.random_share(8)

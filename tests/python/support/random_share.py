@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -28,4 +29,9 @@ def fast_gradients() -> bool:
 
 
 def _parts() -> int:
-    return int(os.environ.get("ROBOCACHE_RANDOM_SHARE", "0/1").split("/")[1])
+    share = os.environ.get("ROBOCACHE_RANDOM_SHARE", "0/1")
+    numbers = re.fullmatch(r"(\d+)/(\d+)", share)
+    first, parts = map(int, numbers.groups()) if numbers else (0, 0)
+    if first >= parts:
+        raise ValueError(f"ROBOCACHE_RANDOM_SHARE: is {share!r}, expected such as 1/4")
+    return parts
