@@ -45,6 +45,9 @@ STAMPS := build/stamps
 BINDINGS := AUTO
 else
 BINDINGS := ON
+ifneq ($(words $(CURDIR)),1)
+$(error "$(CURDIR)": make needs a path without spaces; with DEPS=no some targets work here)
+endif
 PY := $(CURDIR)/.venv/bin/python
 STAMPS := .venv/stamps
 endif
@@ -75,8 +78,9 @@ help: ## Print this list
 
 .PHONY: demo
 demo: deps-build $(STAMPS)/build ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
-	@# What the demo needs is fetched while the package is compiled.
-	@$(MAKE) --no-print-directory $(STAMPS)/demo & fetching=$$!; \
+	@# What the demo needs is fetched while the package is compiled. The shell ignores Ctrl-C in what runs in
+	@# the background, so that it would continue.
+	@env --default-signal=INT $(MAKE) --no-print-directory $(STAMPS)/demo & fetching=$$!; \
 	  $(MAKE) --no-print-directory package || failed=1; \
 	  wait $$fetching || failed=1; exit $${failed:-0}
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo

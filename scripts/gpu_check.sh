@@ -109,7 +109,7 @@ build_native() {
 }
 
 build_package() {
-  make package DEPS=no PYTHON="$PYTHON" CUDA_ARCH="$CUDA_ARCH"
+  env --default-signal=INT make package DEPS=no PYTHON="$PYTHON" CUDA_ARCH="$CUDA_ARCH"
 }
 
 # The library is compiled twice, for its tests and for Python; in parallel this takes no longer.
