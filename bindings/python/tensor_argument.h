@@ -7,6 +7,8 @@
 #ifndef ROBOCACHE_BINDINGS_TENSOR_ARGUMENT_H
 #define ROBOCACHE_BINDINGS_TENSOR_ARGUMENT_H
 
+#include <string.h>
+
 #include "array_struct.h"
 #include "dlpack_argument.h"
 
@@ -29,11 +31,16 @@ static int openTensor(TensorArgument* argument, PyObject* object, ArgumentName n
 }
 
 static void raiseNoArray(ArgumentName name, PyObject* object) {
+  static const char expected[] = "expected an array (NumPy, torch, or any with __dlpack__)";
+  if (object == Py_None) {
+    PyErr_Format(PyExc_TypeError, "%s: is None, %s", textOf(name), expected);
+    return;
+  }
   PyObject* type = PyObject_GetAttrString((PyObject*)Py_TYPE(object), "__name__");
   if (type == NULL) return;
-  PyErr_Format(PyExc_TypeError,
-               "%s: is a %S, expected an array (NumPy, torch, or any with __dlpack__)",
-               textOf(name), type);
+  const Py_UCS4 first = PyUnicode_GetLength(type) > 0 ? PyUnicode_ReadChar(type, 0) : 'x';
+  const char* const article = first < 128 && strchr("AEIOaeio", (int)first) != NULL ? "an" : "a";
+  PyErr_Format(PyExc_TypeError, "%s: is %s %S, %s", textOf(name), article, type, expected);
   Py_DECREF(type);
 }
 

@@ -227,7 +227,8 @@ TEST_CASE("voxelize errors: features") {
             [](auto& c) { c.features.raw.dtype = kI32; });
   for (const int32_t mode : {RBC_REDUCE_OCCUPANCY, RBC_REDUCE_COUNT}) {
     checkError<Dense>({RBC_STATUS_INVALID_ARGUMENT,
-                       "features: are for sum, mean, max and min, expected null", [&](Dense& c) {
+                       "features: are only used by sum, mean, max and min, expected null",
+                       [&](Dense& c) {
                          c.tell(mode, kI32);
                          c.used_features = &c.features.raw;
                        }});

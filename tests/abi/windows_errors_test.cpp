@@ -191,7 +191,7 @@ TEST_CASE("windows errors: parameters that belong elsewhere or are not used") {
         [](Call& c) { c.stream_params[0].max_gap = 1; }},
        {kInvalid, "streams[0].params.tolerance: is 1, expected INFINITY: mode is gather",
         [](Call& c) { c.stream_params[0].tolerance = 1; }},
-       {kInvalid, "streams[1].groups: channel 6 is in none of them",
+       {kInvalid, "streams[1].groups: channel 6 is in none of the groups",
         [](Call& c) { c.groups[0] = {3, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0}; }},
        {kInvalid, "streams[1].tolerance: is for methods nearest, previous and next",
         [](Call& c) { c.stream_params[1].tolerance = 1; }},

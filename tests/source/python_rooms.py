@@ -111,8 +111,9 @@ def problems(package: Path) -> list[str]:
             continue
         folder = path.parent.relative_to(package).parts
         for node in imports(ast.parse(path.read_text("utf-8"))):
+            place = f"{path}:{node.lineno}"
             if is_absolute(node):
-                found.append(f"{path}:{node.lineno}: imports robocache by name; use a relative import")
+                found.append(f"{place}: imports robocache by name; use a relative import")
             if isinstance(node, ast.Import) or not node.level:
                 continue
             base = list(folder[: len(folder) - node.level + 1])
@@ -123,14 +124,14 @@ def problems(package: Path) -> list[str]:
                 if name in FREE or target in FREE:
                     continue
                 if module in FREE:
-                    found.append(f"{path}:{node.lineno}: {module} imports {name}, which is not in FREE")
+                    found.append(f"{place}: {module} imports {name}, which is not in FREE")
                     continue
                 edges.setdefault(module, set()).add(target)
                 if room_of(target) == room:
                     continue
                 if LEVELS[room_of(target)] >= LEVELS[room]:
                     found.append(
-                        f"{path}:{node.lineno}: {room or 'robocache'} imports {alias.name} of "
+                        f"{place}: {room or 'robocache'} imports {alias.name} of "
                         f"{room_of(target) or 'robocache'}, which is not to its left. Import it "
                         "inside of the function that uses it, or move one of the two"
                     )

@@ -41,3 +41,16 @@ def plural(count: int, name: str) -> str:
     ('1 stream', '2 streams')
     """
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def kind_of(value: object) -> str:
+    """Return the type of a value for messages: ``None``, ``a list`` or ``an ndarray``."""
+    return kind_name(type(value))
+
+
+def kind_name(kind: type) -> str:
+    """Return a type with its article, as :func:`kind_of` does."""
+    if kind is type(None):
+        return "None"
+    name = kind.__name__
+    return f"{'an' if name == 'ndarray' or name[0] in 'AEIOaeio' else 'a'} {name}"

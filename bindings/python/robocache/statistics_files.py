@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ._printable import printable
+from ._printable import kind_of, printable
 from ._statistics import parquet_files as _statistics_parquet
 from ._statistics.json_files import (
     Path,
@@ -185,7 +185,7 @@ def write_lerobot_episodes(
         As for :func:`write_lerobot`.
     """
     if not isinstance(episodes, Mapping):
-        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected a dict")
+        raise TypeError(f"episodes: is {kind_of(episodes)}, expected a dict")
     lines = [
         json.dumps({"episode_index": int(index), "stats": _lerobot(results, images)})
         for index, results in episodes.items()

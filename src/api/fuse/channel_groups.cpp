@@ -32,8 +32,8 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
   }
   if (group.begin < 0 || group.begin > channels || group.count > channels - group.begin) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "groups[%d]: begins at channel %" PRId64 " and has %" PRId64
-         " channels, expected them within the %" PRId64 " channels of values",
+         "groups[%d]: begins at channel %" PRId64 " and has count %" PRId64
+         ", expected channels of the %" PRId64 " of values",
          i, group.begin, group.count, channels);
   }
   if (own == Method::kSlerp && group.count % kQuaternion != 0) {
@@ -198,7 +198,8 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dty
     segments[count++] = {group.begin, group.count, own};
   }
   if (covered < channels) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "groups: channel %" PRId64 " is in none of them", covered);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups: channel %" PRId64 " is in none of the groups",
+         covered);
   }
   return count;
 }

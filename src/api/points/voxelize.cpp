@@ -77,7 +77,8 @@ VoxelizeCall::VoxelizeCall(const rbcContext& context, const Arguments& call)
     p.out = batchOutput(out, "out", full);
   } else {
     if (call.features != nullptr) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "features: are for sum, mean, max and min, expected null");
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "features: are only used by sum, mean, max and min, expected null");
     }
     p.features.count = 1;
     const int64_t full[] = {p.points.clouds, shape[0], shape[1], shape[2]};

@@ -231,5 +231,5 @@ def test_channel_masks():
     assert rbc.channel_mask(torch.from_numpy(mask), streams).numpy().tolist() == spread.tolist()
     with pytest.raises(ValueError, match="^valid: its last dimension is 2, expected 1"):
         rbc.channel_mask(mask, streams[:1])
-    with pytest.raises(TypeError, match=r"^streams\[0\]: is a int, expected a Stream"):
+    with pytest.raises(TypeError, match=r"^streams\[0\]: is an int, expected a Stream"):
         rbc.channel_mask(mask, [1, 2])

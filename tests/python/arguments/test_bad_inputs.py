@@ -37,7 +37,7 @@ def with_nat():
 REFUSED = {
     "fractions of ticks in a list": (
         lambda: resampled(query_times=[0.5]),
-        "query_times: is a list of float64, expected int64$",
+        "query_times: is a list of float64, expected int64, like times$",
     ),
     "fractions of ticks": (
         lambda: resampled(query_times=np.array([0.5])),

@@ -34,12 +34,12 @@ def test_the_harness_finds_what_it_looks_for():
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: rbc.Live([np.zeros(3)]), TypeError, r"streams\[0\]: is a ndarray"),
+        (lambda: rbc.Live([np.zeros(3)]), TypeError, r"streams\[0\]: is an ndarray"),
         (lambda: rbc.StatisticsAccumulator(2**63), ValueError, "channels: is 9223372036854775808"),
         (
             lambda: rbc.StatisticsResult(None, 1, 2, 3, 4, 5, 6),
             TypeError,
-            "count: is a NoneType, expected an array",
+            "count: is None, expected an array",
         ),
         (lambda: rbc.WindowSpec({"a": [0]}).samples("a"), TypeError, "episodes: is a str"),
         (lambda: _live().push([0, 1], 0, ROWS[0]), TypeError, "stream: is .* expected an int"),

@@ -115,7 +115,7 @@ def test_what_is_missing_or_twice_is_named():
     video = rbc.Track(None, [0, 3], files=["a.mp4"])
     with pytest.raises(ValueError, match="the track has no values: they are in files"):
         rbc.statistics(video)
-    with pytest.raises(TypeError, match="query_times: is a NoneType"):
+    with pytest.raises(TypeError, match="query_times: is None"):
         rbc.resample(np.zeros((3, 1)), np.arange(3.0))
 
 

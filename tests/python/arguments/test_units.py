@@ -305,7 +305,7 @@ REFUSED = [
     (
         {"query_times": [datetime.datetime(2024, 5, 1), None]},
         TypeError,
-        "query_times: has a NoneType",
+        "query_times: has None",
     ),
     (
         {

@@ -100,7 +100,7 @@ def test_numbers_of_numpy_are_those_of_python():
         ({"a": "\ud800"}, ValueError, "a: has '\\ud800' at index 0, which is half of a surrogate"),
         ({"a": [len]}, TypeError, "a[0]: is a builtin_function_or_method"),
         ({"a": len}, TypeError, "give it the attributes name, a string, and version"),
-        (np.zeros(2), TypeError, "the key: is a ndarray"),
+        (np.zeros(2), TypeError, "the key: is an ndarray"),
         ({"a": {1}}, TypeError, "a: is a set"),
     ],
 )

@@ -64,7 +64,7 @@ def test_differences_are_refused(other, text):
 
 
 def test_other_types_are_refused():
-    with pytest.raises(TypeError, match=r"parts\[1\]: is a int"):
+    with pytest.raises(TypeError, match=r"parts\[1\]: is an int"):
         data.concat([one(1), 3])
     with pytest.raises(ValueError, match="got 0"):
         data.concat([])

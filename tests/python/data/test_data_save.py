@@ -391,7 +391,7 @@ def test_plain_episodes(tmp_path, format):
     [
         (rbc.Track(np.zeros((2, 1)), [0, 2]), r"is a Track.*robocache.Episodes\({'name': track}\)"),
         ({"a": 1}, "is a dict, expected a Recording or Episodes; use robocache.Episodes"),
-        (None, "is a NoneType, expected a Recording or Episodes"),
+        (None, "is None, expected a Recording or Episodes"),
     ],
 )
 def test_what_cannot_be_saved(tmp_path, format, given, text):

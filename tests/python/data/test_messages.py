@@ -15,12 +15,11 @@ PCD = (
 
 
 def test_things_that_are_open_already():
-    for opened in (faults.episodes(), faults.recording()):
+    for opened, kind in [(faults.episodes(), "an Episodes"), (faults.recording(), "a Recording")]:
         with pytest.raises(TypeError) as caught:
             data.open(opened)
-        kind = type(opened).__name__
-        assert str(caught.value) == f"path: is a {kind}, which is open already, expected a path"
-    with pytest.raises(TypeError, match="^path: is a int, expected a path$"):
+        assert str(caught.value) == f"path: is {kind}, which is open already, expected a path"
+    with pytest.raises(TypeError, match="^path: is an int, expected a path$"):
         data.open(3)
 
 
@@ -32,11 +31,11 @@ def test_things_that_are_no_data(tmp_path, call):
         "report_html": lambda given: data.report_html(given, tmp_path / "a.html"),
         "check": data.checks.check,
     }
-    for given in (3, None, np.zeros(3), "a.npz"):
+    kinds = [(3, "an int"), (None, "None"), (np.zeros(3), "an ndarray"), ("a.npz", "a str")]
+    for given, kind in kinds:
         with pytest.raises(TypeError) as caught:
             calls[call](given)
-        kind = type(given).__name__
-        assert str(caught.value) == f"data: is a {kind}, expected a Recording or Episodes"
+        assert str(caught.value) == f"data: is {kind}, expected a Recording or Episodes"
 
 
 @pytest.mark.parametrize("body", ["ascii\n1 2 3\n4 5 6\n", "binary\n" + "0" * 24])

@@ -69,7 +69,7 @@ SECOND = stream(np.array([0.0, 1.0]))
 REFUSED = [
     (([], 1), {}, ValueError, "streams: got 0, expected 1 or more"),
     ((SECOND, 1), {}, TypeError, "streams: is a Stream, expected a list or a dict"),
-    (([1], 1), {}, TypeError, r"streams\[0\]: is a int, expected a robocache.Stream"),
+    (([1], 1), {}, TypeError, r"streams\[0\]: is an int, expected a robocache.Stream"),
     (([SECOND], 0), {}, ValueError, "rate: is 0, expected a finite number above 0"),
     (([SECOND], "fast"), {}, TypeError, "rate: is 'fast', expected a number"),
     (([SECOND], 1, "all"), {}, ValueError, "span: is 'all', expected 'intersection' or 'union'"),

@@ -595,5 +595,5 @@ def test_lengths_of_a_camera_are_integers(tmp_path, lengths):
             return lengths
 
     state = rbc.Track(np.zeros((10, 1), np.float32), [0, 4, 10])
-    with pytest.raises(TypeError, match=r"cameras\['front'\]: lengths is a .* of integers \[E\]"):
+    with pytest.raises(TypeError, match=r"cameras\['front'\]: lengths is an? .* of integers \[E\]"):
         rbc.Episodes({"state": state}).with_cameras({"front": Loose(tmp_path, [4, 6])})

@@ -9,7 +9,7 @@ import pytest
 
 import recordings_with_faults as faults
 import robocache as rbc
-from robocache import data
+from robocache import _printable, data
 
 
 class Table(html.parser.HTMLParser):
@@ -87,3 +87,9 @@ def test_loader():
     words = "samples=12, batch_size=5, batches=3, epoch=0, seed=3, shuffle=True, rank=0 of 1"
     assert repr(loader) == f"WindowLoader({words})"
     assert cells_of(loader)[:4] == ["WindowLoader", "", "samples", "12"]
+
+
+def test_kinds_have_an_article():
+    values = [None, 3, [], np.zeros(2), rbc.Track(np.zeros((1, 1)), [0, 1]), Ellipsis]
+    kinds = ["None", "an int", "a list", "an ndarray", "a Track", "an ellipsis"]
+    assert [_printable.kind_of(value) for value in values] == kinds

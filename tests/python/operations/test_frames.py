@@ -107,7 +107,7 @@ REFUSED = [
     ),
     (POSE, {"methods": {"x": "cube"}}, ValueError, r"method\[0\]: is 'cube', expected one of"),
     (POSE["x"], {}, TypeError, "frame: is a Series, expected a DataFrame of pandas or polars"),
-    (POSE.values, {}, TypeError, "frame: is a ndarray, expected a DataFrame"),
+    (POSE.values, {}, TypeError, "frame: is an ndarray, expected a DataFrame"),
     (POSE.assign(n="a"), {}, TypeError, r"frame\['n'\]: dtype is .*; remove it, or convert it"),
     (POSE[[]], {}, ValueError, "frame: has no columns other than its times"),
 ]

@@ -371,7 +371,7 @@ def stream(**changes):
         ({"lengths": [1.5]}, TypeError, "lengths: is a list of float64, expected int64"),
         ({"std": [1, 0, 0]}, ValueError, "std: channel 1 is 0; use 1 for a constant channel"),
         ({"clock_offset": "noon"}, TypeError, "clock_offset: is a str, expected a number in the"),
-        ({"clock_offset": None}, TypeError, "clock_offset: is a NoneType, expected a number"),
+        ({"clock_offset": None}, TypeError, "clock_offset: is None, expected a number"),
         (
             {"clock_offset": 0.5, "times": np.arange(4)},
             TypeError,
@@ -435,7 +435,7 @@ def test_refused_streams(changes, error, message):
         (
             {"method": [(0, 2, "next")]},
             ValueError,
-            r"streams\[1\].groups: channel 2 is in none of them",
+            r"streams\[1\].method: channel 2 is in none of the groups",
         ),
         ({"mean": [0.0]}, ValueError, r"streams\[1\].mean: shape is \[1\], expected \[3\]"),
         (
@@ -456,8 +456,8 @@ def test_refused(changes, error, message):
         ({"streams": []}, ValueError, "streams: got 0, expected 1 to 64"),
         ({"streams": [GOOD] * 65}, ValueError, "streams: got 65, expected 1 to 64"),
         ({"streams": GOOD}, TypeError, "streams: is a Stream, expected a list of"),
-        ({"streams": None}, TypeError, "streams: is a NoneType, expected a list of"),
-        ({"streams": [GOOD, VALUES]}, TypeError, r"streams\[1\]: is a ndarray, expected a robo"),
+        ({"streams": None}, TypeError, "streams: is None, expected a list of"),
+        ({"streams": [GOOD, VALUES]}, TypeError, r"streams\[1\]: is an ndarray, expected a robo"),
         ({"query_times": "noon"}, TypeError, "query_times: is a str, expected an array"),
         ({"query_times": np.zeros((3, 5))}, ValueError, r"query_times: shape is \[3,5\]"),
         (
@@ -466,7 +466,7 @@ def test_refused(changes, error, message):
             "query_times: dtype is float32, expected float64 as times",
         ),
         ({"query_lengths": [5, 6]}, ValueError, "query_lengths: row 1 is 6, expected 0 to 5"),
-        ({"dtype": "int32"}, TypeError, "out: dtype is int32, expected a float"),
+        ({"dtype": "int32"}, TypeError, "dtype: is int32, expected a float"),
         ({"dtype": "quaternion"}, TypeError, "dtype: is 'quaternion', expected"),
         (
             {"dtype": "float16", "out": np.zeros((2, 5, 6), np.float32)},

@@ -227,7 +227,7 @@ def test_empty_batches_and_frames_without_pixels():
         (FRAMES.astype(np.uint16), TypeError, r"frames\[0\]: dtype is uint16, expected uint8"),
         (FRAMES > 3, TypeError, r"frames\[0\]: dtype is bool, expected uint8"),
         (FRAMES.tolist(), TypeError, "frames: is a list, expected an array"),
-        (None, TypeError, "frames: is a NoneType, expected an array"),
+        (None, TypeError, "frames: is None, expected an array"),
         ("x.png", TypeError, "frames: is a str, expected an array"),
         (np.ma.masked_array(FRAMES, FRAMES > 9), TypeError, "frames: is a masked array"),
         ([FRAMES] * 65, ValueError, "frames: has 65 arrays, expected an array, or 1 to 64"),

@@ -1,5 +1,7 @@
 """Live fusion from Python: what fuse gives for what has arrived, from threads, and errors."""
 
+import copy
+import pickle
 import threading
 import time
 
@@ -242,7 +244,14 @@ def test_streams_with_names():
         named.push("amr", 0.2, [5, 6])
     with pytest.raises(TypeError, match="stream: is 'arm', expected an int"):
         plain.push("arm", 0.2, [5, 6])
-    with pytest.raises(TypeError, match=r"streams\['arm'\]: is a int, expected"):
+    with pytest.raises(TypeError, match=r"streams\['arm'\]: is an int, expected"):
         rbc.Live({"arm": 3})
     with pytest.raises(ValueError, match=r"streams\['arm'\].*capacity"):
         rbc.Live({"arm": rbc.LiveStream(2, capacity=-1)})
+
+
+def test_pickling_is_refused():
+    live = rbc.Live([rbc.LiveStream(2)])
+    for make in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="^live: cannot be pickled or copied"):
+            make(live)

@@ -606,12 +606,12 @@ READ_ONLY.flags.writeable = False
 REFUSED = [
     # Not arrays, and dtypes
     ({"values": [["a"]]}, TypeError, "values: is a list of <U1, expected numbers"),
-    ({"values": None}, TypeError, "values: is a NoneType, expected an array"),
+    ({"values": None}, TypeError, "values: is None, expected an array"),
     ({"times": ["a", "b"]}, TypeError, "times: is a list, expected an array"),
     ({"query_times": "noon"}, TypeError, "query_times: is a str, expected an array"),
     ({"times": None}, ValueError, "times: is null"),
     ({"out": [0.0]}, TypeError, "out: is a list, expected an array"),
-    ({"lengths": 3}, TypeError, "lengths: is a int, expected an array"),
+    ({"lengths": 3}, TypeError, "lengths: is an int, expected an array"),
     ({"values": np.zeros((2, 4, 3), object)}, TypeError, "values: dtype is object"),
     ({"values": np.zeros((2, 4, 3), complex)}, TypeError, "values: dtype is complex128"),
     ({"values": np.zeros((2, 4, 3), np.longdouble)}, TypeError, "values: dtype is"),
@@ -647,7 +647,7 @@ REFUSED = [
         "query_times: dtype is float32, expected float64 as times",
     ),
     ({"lengths": np.zeros(2)}, TypeError, "lengths: dtype is float64, expected int32 or int64"),
-    ({"dtype": "int32"}, TypeError, "out: dtype is int32, expected a float for float values"),
+    ({"dtype": "int32"}, TypeError, "dtype: is int32, expected a float for float values"),
     ({"dtype": "quaternion"}, TypeError, "dtype: is 'quaternion', expected"),
     (
         {"dtype": "float16", "out": np.zeros((2, 2, 3), np.float32)},
@@ -725,19 +725,23 @@ REFUSED = [
         ValueError,
         r"method\[1\]: is 'cube', expected one of 'linear'",
     ),
-    ({"method": [(0, 2, "next")]}, ValueError, "groups: channel 2 is in none of them"),
+    ({"method": [(0, 2, "next")]}, ValueError, "method: channel 2 is in none of the groups"),
     (
         {"method": [(1, 2, "linear"), (0, 2, "next")]},
         ValueError,
-        r"groups\[0\]: shares channel 1 with groups\[1\]",
+        r"method\[0\]: shares channel 1 with method\[1\]",
     ),
-    ({"method": [(0, 4, "linear")]}, ValueError, r"groups\[0\]: begins at channel 0 and has 4"),
+    (
+        {"method": [(0, 4, "linear")]},
+        ValueError,
+        r"method\[0\]: begins at channel 0 and has count 4",
+    ),
     (
         {"method": [(0, 3, "slerp")]},
         ValueError,
-        r"groups\[0\].count: is 3, expected a multiple of 4",
+        r"method\[0\].count: is 3, expected a multiple of 4",
     ),
-    ({"method": [(0, 0, "linear"), (0, 3, "linear")]}, ValueError, r"groups\[0\].count: is 0"),
+    ({"method": [(0, 0, "linear"), (0, 3, "linear")]}, ValueError, r"method\[0\].count: is 0"),
     ({"method": "slerp"}, ValueError, "values: has 3 channels, expected a multiple of 4 for slerp"),
     # Mean and std
     (
@@ -783,7 +787,7 @@ REFUSED = [
     # Devices
     ({"backend": "tpu"}, ValueError, "backend: is 'tpu', expected"),
     ({"backend": "cuda:x"}, ValueError, "backend: is 'cuda:x', expected"),
-    ({"backend": 3}, TypeError, "backend: is a int, expected"),
+    ({"backend": 3}, TypeError, "backend: is an int, expected"),
 ]
 
 

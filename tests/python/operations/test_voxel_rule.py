@@ -161,7 +161,7 @@ CUBE = {"point_cloud_range": (0, 0, 0, 1, 1, 1)}
             ValueError,
             "point_cloud_range: only valid without",
         ),
-        ({"shape": (1, 1, 1)}, TypeError, "origin: is None"),
+        ({"shape": (1, 1, 1)}, TypeError, "origin: is None; pass origin and shape, or"),
         ({"origin": (0, 0, 0)}, TypeError, "shape: is None"),
     ],
 )

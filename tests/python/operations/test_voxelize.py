@@ -605,11 +605,11 @@ def call(points=POINTS, features=None, function=rbc.voxelize, **changes):
 OF_BOTH = [
     # Not arrays, and dtypes
     ({"points": [[1.0]]}, TypeError, "points: is a list, expected an array"),
-    ({"points": None}, TypeError, "points: is a NoneType, expected an array"),
+    ({"points": None}, TypeError, "points: is None, expected an array"),
     ({"points": np.zeros((2, 3), int)}, TypeError, "points: dtype is int64, expected a float"),
     ({"points": np.zeros((2, 3), complex)}, TypeError, "points: dtype is complex128"),
     ({"points": np.zeros((2, 3), ">f4")}, TypeError, "points: dtype is >f4, .* native byte order"),
-    ({"lengths": 3}, TypeError, "lengths: is a int, expected an array"),
+    ({"lengths": 3}, TypeError, "lengths: is an int, expected an array"),
     ({"lengths": [1.5, 2]}, TypeError, "lengths: is a list of float64, expected int64"),
     ({"lengths": np.zeros(2)}, TypeError, "lengths: dtype is float64, expected int32 or int64"),
     ({"dtype": "quaternion"}, TypeError, "dtype: is 'quaternion', expected"),
@@ -666,7 +666,7 @@ OF_BOTH = [
     ({"shape": (2**21,) * 3}, ValueError, r"shape: .* for 2 clouds, expected at most 2\^62"),
     # Devices
     ({"backend": "tpu"}, ValueError, "backend: is 'tpu', expected"),
-    ({"backend": 3}, TypeError, "backend: is a int, expected"),
+    ({"backend": 3}, TypeError, "backend: is an int, expected"),
 ]
 OF_FEATURES = [
     ({"features": [0.0]}, TypeError, "features: is a list, expected an array"),
@@ -691,11 +691,11 @@ OF_DENSE = [
         "reduction: is 'median', expected one of 'occupancy', 'count'",
     ),
     ({"reduction": 3}, ValueError, "reduction: is 3, expected one of"),
-    ({"features": POINTS}, ValueError, "features: are for sum, mean, max and min"),
+    ({"features": POINTS}, ValueError, "features: are only used by sum, mean, max and min"),
     (
         {"features": POINTS, "reduction": "count"},
         ValueError,
-        "features: are for sum, mean, max and min",
+        "features: are only used by sum, mean, max and min",
     ),
     ({"dtype": "int64"}, TypeError, "out: dtype is int64, expected bool, uint8, int32 or a float"),
     (
@@ -744,7 +744,7 @@ OF_TSDF = [
     ({"max_weight": 0}, ValueError, "max_weight: is 0, expected "),
     ({"weighting": "gauss"}, ValueError, "weighting: is 'gauss', expected one of 'constant'"),
     ({"features": [0, 0]}, ValueError, "sensors: shape is "),
-    ({"features": None}, TypeError, "sensors: is a NoneType, expected an array"),
+    ({"features": None}, TypeError, "sensors: is None, expected an array"),
     ({"features": np.zeros(3, int)}, TypeError, "sensors: dtype is int64, expected float32 or"),
     ({"tsdf": np.zeros((3, 4, 5), np.float32)}, ValueError, "tsdf: pass both tsdf and weight"),
     (

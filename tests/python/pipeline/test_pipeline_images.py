@@ -198,7 +198,7 @@ def test_frames_of_another_shape_are_refused():
     with pytest.raises(ValueError, match="^image: is 'wrist', expected one of .*: 'front'"):
         policy.images("wrist", frames())
     data = rbc.Episodes({"x": rbc.Track(np.zeros((3, 1)), [0, 3])})
-    with pytest.raises(TypeError, match="^data: is a Episodes, expected a bag"):
+    with pytest.raises(TypeError, match="^data: is an Episodes, expected a bag"):
         next(policy.frames(data, "front"))
     live = policy.live()
     with pytest.raises(ValueError, match=r"^/images/front/size: \[96, 96\]; the frame has"):

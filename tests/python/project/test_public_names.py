@@ -10,7 +10,13 @@ import pytest
 import robocache as rbc
 from robocache import data
 
-MODULES = ["robocache", "robocache.data", "robocache.data.checks", "robocache.torch", "robocache.ray"]
+MODULES = [
+    "robocache",
+    "robocache.data",
+    "robocache.data.checks",
+    "robocache.torch",
+    "robocache.ray",
+]
 
 
 def test_dir_is_the_public_list():

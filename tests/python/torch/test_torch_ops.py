@@ -627,7 +627,7 @@ def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
         ({"method": "slerp"}, ValueError, r"streams\[0\].method: is 'slerp', which is not linear"),
         ({"method": "spline"}, ValueError, "method: is 'spline', expected one of 'linear'"),
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
-        ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is a ndarray, expected a torch.T"),
+        ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is an ndarray, expected a torch.T"),
         ({"times": ["a", "b"]}, TypeError, r"streams\[0\].times: is a list, expected an array"),
         (
             {"times": torch.zeros(7, requires_grad=True)},
@@ -639,7 +639,7 @@ def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
             ValueError,
             r"streams\[0\].std: requires grad",
         ),
-        ({"lengths": 3}, TypeError, r"streams\[0\].lengths: is a int, expected an array"),
+        ({"lengths": 3}, TypeError, r"streams\[0\].lengths: is an int, expected an array"),
         ({"clock_offset": "1"}, TypeError, "clock_offset: is '1', expected a number"),
     ],
 )
@@ -653,7 +653,7 @@ def test_streams_that_are_refused(change, error, message):
 
 @pytest.mark.parametrize(
     ("streams", "message"),
-    [(3, "streams: is a int"), ([3], r"streams\[0\]: is a int"), ([], "streams: got 0")],
+    [(3, "streams: is an int"), ([3], r"streams\[0\]: is an int"), ([], "streams: got 0")],
 )
 def test_what_is_no_stream(streams, message):
     with pytest.raises((TypeError, ValueError), match=f"^{message}"):

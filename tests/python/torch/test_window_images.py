@@ -445,7 +445,7 @@ REFUSED = {
     ),
     "one camera": (
         lambda: states().with_cameras(ArraySource(FRAMES)),
-        "cameras: is a ArraySource, expected a dict of FrameSource by name$",
+        "cameras: is an ArraySource, expected a dict of FrameSource by name$",
     ),
     "a crop that is too large": (
         lambda: loader(front=rbc.Window([0], images=rbc.Images("front", crop=(20, 16)))),

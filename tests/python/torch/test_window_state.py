@@ -211,7 +211,7 @@ def test_garbage(name):
 
 @pytest.mark.parametrize("wrong", [None, [], "state", 3, b"", [("epoch", 1)]])
 def test_no_mapping(wrong):
-    with pytest.raises(TypeError, match="^state: is a .*, expected the dict that state_dict"):
+    with pytest.raises(TypeError, match="^state: is .*, expected the dict that state_dict"):
         loader().load_state_dict(wrong)
 
 

@@ -277,7 +277,7 @@ REFUSED = {
     ),
     "a track of an array": (
         lambda: rbc.Episodes({"arm": VALUES}),
-        r"tracks\['arm'\]: is a ndarray, expected a robocache.Track$",
+        r"tracks\['arm'\]: is an ndarray, expected a robocache.Track$",
     ),
     "a number for a name": (
         lambda: rbc.Episodes({1: arm()}),

@@ -301,6 +301,10 @@ REFUSED = {
         lambda: rbc.Window("abc"),
         "offsets: is 'abc', expected numbers$",
     ),
+    "durations without a method": (
+        lambda: rbc.WindowSpec({"state": rbc.Window([-1, 0.5])}),
+        r"offsets: are \[-1, 0.5\], expected whole rows; durations need a method, such as ",
+    ),
     "a single offset": (lambda: rbc.Window(3), "offsets: is 3, expected numbers$"),
     "a track that is not there": (
         lambda: rbc.WindowSpec({"leg": [0]}).cut(episodes(), [0], [0]),

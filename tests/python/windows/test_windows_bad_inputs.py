@@ -189,7 +189,7 @@ CALLS = {
     ),
     "an array for a stream": (
         lambda: rbc.windows([VALUES], [0], [0]),
-        r"streams\[0\]: is a ndarray, expected a robocache.WindowStream$",
+        r"streams\[0\]: is an ndarray, expected a robocache.WindowStream$",
     ),
     "an accumulator of other channels": (
         lambda: cut(stream(accumulator=rbc.StatisticsAccumulator(3))),
@@ -225,7 +225,7 @@ STREAMS = {
     ),
     "offsets of floats": (
         lambda: stream(offsets=[0.5]),
-        "offsets: is a .* of float64, expected int64$",
+        "offsets: is an? .* of float64, expected int64$",
     ),
     "offsets in rows": (
         lambda: stream(offsets=[[0]]),
@@ -304,7 +304,7 @@ STREAMS = {
     ),
     "an accumulator that is none": (
         lambda: stream(accumulator=3),
-        "accumulator: is a int, expected a robocache.StatisticsAccumulator$",
+        "accumulator: is an int, expected a robocache.StatisticsAccumulator$",
     ),
     "transforms that overlap": (
         lambda: stream(POSES, transforms=[subtract(0, 3), subtract(2, 2)]),

@@ -8,6 +8,7 @@ from typing import Any
 from .._library.context import Context
 from .._library.dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from .._library.errors import REFUSALS
+from .._printable import kind_name
 from .frameworks import Framework, facts_of
 from .known_frameworks import NAMED
 from .tables import refusal_of_type
@@ -70,7 +71,7 @@ def _root(kind: type) -> str:
 def _find(kind: type, name: str) -> Framework:
     if not hasattr(kind, "__dlpack__"):
         raise refusal_of_type(kind, name) or TypeError(
-            f"{name}: is a {kind.__name__}, "
+            f"{name}: is {kind_name(kind)}, "
             "expected an array (NumPy, torch, or any with __dlpack__)"
         )
     if any(base.__module__.startswith("numpy.ma") for base in kind.__mro__):

@@ -121,6 +121,10 @@ def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> 
 
 
 def _refuse_grid(origin: Any, voxel_size: Any, shape: Any, error: BaseException) -> NoReturn:
+    for name, value in (("origin", origin), ("shape", shape)):
+        if value is None:
+            text = f"{name}: is None; pass origin and shape, or point_cloud_range"
+            raise TypeError(text) from None
     _require_three(origin, "origin", "3 numbers", _AXIS.pack)
     sizes = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
     _require_three(sizes, "voxel_size", "a number or 3 numbers", _AXIS.pack, voxel_size)

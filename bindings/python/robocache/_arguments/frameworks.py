@@ -10,6 +10,7 @@ from .. import _core
 from .._library.context import CPU, Context, choose
 from .._library.dtypes import DTYPES, NAME_OF_PAIR, refuse_dtype
 from .._library.errors import REFUSALS, blamed, shown
+from .._printable import kind_of
 
 # Libraries whose arrays are read-only; DLPack does not always report that.
 _IMMUTABLE = {"jax": "JAX", "tensorflow": "TensorFlow"}
@@ -114,7 +115,7 @@ class Framework:
     def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
         """Return a list of numbers as an array of ``dtype`` on the device of ``like``."""
         if type(self) is Framework and self.device(like, "values") != CPU:
-            raise TypeError(f"{name}: is a {type(items).__name__}, expected an array on the GPU")
+            raise TypeError(f"{name}: is {kind_of(items)}, expected an array on the GPU")
         import numpy as np
 
         try:
@@ -123,8 +124,9 @@ class Framework:
             raise blamed(error, name) from error
         kinds = {"f": "iuf", "b": "b"}.get(dtype[0], "iu")
         if array.size > 0 and array.dtype.kind not in kinds:
+            like_times = ", like times" if name == "query_times" else ""
             raise TypeError(
-                f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"
+                f"{name}: is {kind_of(items)} of {array.dtype}, expected {dtype}{like_times}"
             )
         if array.size > 0 and array.dtype.kind in "iu" and np.dtype(dtype).kind in "iu":
             limits = np.iinfo(dtype)

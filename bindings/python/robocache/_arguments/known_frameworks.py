@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._library.context import CPU, Context
 from .._library.memory import LEAST_ELEMENTS, LEAST_TENSOR, WarmTensors, takes_warm
+from .._printable import kind_of
 from .frameworks import Framework
 
 
@@ -173,7 +174,7 @@ class _Torch(Framework):
     def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
         if like.is_cuda and self._torch.cuda.is_current_stream_capturing():
             raise ValueError(
-                f"{name}: is a {type(items).__name__}, which cannot be copied to the GPU while a "
+                f"{name}: is {kind_of(items)}, which cannot be copied to the GPU while a "
                 f"graph is captured; convert it to a tensor on {like.device} before"
             )
         array = self._torch.from_numpy(super().sequence(items, name, dtype, like))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .._printable import kind_of
+
 # Advice for classes that are not supported, by the names of library and class.
 _CALLS = {
     ("polars", "LazyFrame"): "call .collect() on it",
@@ -70,7 +72,7 @@ def refusal(value: Any, name: str) -> TypeError:
     if other is not None:
         return other
     return TypeError(
-        f"{name}: is a {type(value).__name__}, expected an array (NumPy, torch, or any with "
+        f"{name}: is {kind_of(value)}, expected an array (NumPy, torch, or any with "
         "__dlpack__), a Series, a DataFrame or a list"
     )
 

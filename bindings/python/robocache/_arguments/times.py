@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from .._library.errors import REFUSALS, blamed, shown
+from .._printable import kind_of
 from .arrays import LIBRARY_TYPES, SEQUENCES, framework_of
 from .options import number
 from .tables import is_flat, library_of, numpy_of_arrow, refusal
@@ -165,7 +166,7 @@ def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:
             zones.add(False)
             stamps.append(np.datetime64(each, "D"))
         else:
-            raise TypeError(f"{name}: has a {type(each).__name__} ({shown(each)}), expected a time")
+            raise TypeError(f"{name}: has {kind_of(each)} ({shown(each)}), expected a time")
     if len(zones) > 1:
         raise TypeError(f"{name}: only some times have a time zone, expected all or none")
     if len({stamp.dtype.kind for stamp in stamps}) > 1:

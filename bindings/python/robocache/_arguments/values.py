@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from .._library.errors import REFUSALS, blamed
+from .._printable import kind_of
 from .arrays import SEQUENCES
 from .tables import is_frame, is_of, library_of, numpy_of_arrow, refusal
 
@@ -38,7 +39,7 @@ def _listed_values(items: Any, name: str) -> Any:
     if array.dtype.kind == "b":
         return array
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: is a {type(items).__name__} of {array.dtype}, expected numbers")
+        raise TypeError(f"{name}: is {kind_of(items)} of {array.dtype}, expected numbers")
     return array.astype(np.float64)
 
 

@@ -15,6 +15,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from .._printable import kind_of
+
 KEY_BYTES = 32
 _EXACT = 1 << 53  # the largest integer that every reader of JSON keeps
 _DEEPEST = 100
@@ -138,7 +140,7 @@ def _plain(value: Any, place: str) -> Any:
             "and version, which changes with its results, or do not use the cache"
         )
     raise TypeError(
-        f"{_named(place)}: is a {type(value).__name__}, expected None, a bool, a number, a string, "
+        f"{_named(place)}: is {kind_of(value)}, expected None, a bool, a number, a string, "
         f"a list or a dict{advice}"
     )
 

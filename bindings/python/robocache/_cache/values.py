@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .._printable import kind_of
+
 _TAG = "~"  # a dict with this single key is a value of another type
 
 
@@ -56,7 +58,7 @@ def _plain(value: Any, place: str) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == object:
         items = [_plain(each, f"{place}[{i}]") for i, each in enumerate(value.ravel().tolist())]
         return {_TAG: ["objects", list(value.shape), items]}
-    raise NotStorable(f"{place} is a {type(value).__name__}, which the cache cannot hold")
+    raise NotStorable(f"{place} is {kind_of(value)}, which the cache cannot hold")
 
 
 def _restored(found: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from .._arguments.options import names_in
 from .._cache.provenance import Provenance, following
 from .._library.errors import shown
 from .._operations.stream import array_text
-from .._printable import plural
+from .._printable import kind_of, plural
 from .._suggestions import did_you_mean
 from .._text_table import text_table
 from .lazy_tracks import About, LazyTracks, TrackInfo
@@ -218,19 +218,17 @@ class Episodes:
 
         if not isinstance(cameras, Mapping):
             raise TypeError(
-                f"cameras: is a {type(cameras).__name__}, expected a dict of FrameSource by name"
+                f"cameras: is {kind_of(cameras)}, expected a dict of FrameSource by name"
             )
         chosen = self._about.chosen
         count = self.num_episodes if chosen is None else int(max(chosen, default=-1)) + 1
         for name, camera in cameras.items():
             if not isinstance(camera, FrameSource):
-                raise TypeError(
-                    f"cameras[{name!r}]: is a {type(camera).__name__}, expected a FrameSource"
-                )
+                raise TypeError(f"cameras[{name!r}]: is {kind_of(camera)}, expected a FrameSource")
             lengths = camera.lengths
             if getattr(getattr(lengths, "dtype", None), "kind", None) not in ("i", "u"):
                 raise TypeError(
-                    f"cameras[{name!r}]: lengths is a {type(lengths).__name__}, expected an array "
+                    f"cameras[{name!r}]: lengths is {kind_of(lengths)}, expected an array "
                     "of integers [E]"
                 )
             own = len(lengths)
@@ -544,9 +542,7 @@ def _size(count: float) -> str:
 
 def _checked_tracks(tracks: Any) -> dict[str, Track]:
     if not isinstance(tracks, Mapping):
-        raise TypeError(
-            f"tracks: is a {type(tracks).__name__}, expected a dict of robocache.Track by name"
-        )
+        raise TypeError(f"tracks: is {kind_of(tracks)}, expected a dict of robocache.Track by name")
     checked = dict(tracks)
     if not checked:
         raise ValueError("tracks: got 0, expected 1 or more")
@@ -554,9 +550,7 @@ def _checked_tracks(tracks: Any) -> dict[str, Track]:
         if not isinstance(name, str):
             raise TypeError(f"tracks: has the name {shown(name)}, expected a string")
         if not isinstance(track, Track):
-            raise TypeError(
-                f"tracks[{name!r}]: is a {type(track).__name__}, expected a robocache.Track"
-            )
+            raise TypeError(f"tracks[{name!r}]: is {kind_of(track)}, expected a robocache.Track")
     first_name, first = next(iter(checked.items()))
     for name, track in checked.items():
         if track.num_episodes != first.num_episodes:

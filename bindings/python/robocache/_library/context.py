@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _abi as _abi  # adds destructors to the extension's objects
 from .. import _core
+from .._printable import kind_of
 from .errors import REFUSALS, in_python, shown, with_python_names
 
 if TYPE_CHECKING:
@@ -277,9 +278,7 @@ def choose(backend: Any, device_id: int) -> Context:
     if isinstance(backend, Context):
         return backend
     if not isinstance(backend, str):
-        raise TypeError(
-            f"backend: is a {type(backend).__name__}, expected None, a string or a Context"
-        )
+        raise TypeError(f"backend: is {kind_of(backend)}, expected None, a string or a Context")
     kind, wanted = _parse_device(backend, "backend")
     if kind == _core.BACKEND_CPU:
         return default_context(CPU)
@@ -317,7 +316,7 @@ def _stream_handle(stream: Any) -> int:
         stream = getattr(stream, attribute, stream)
     if not isinstance(stream, int):
         raise TypeError(
-            f"stream: is a {type(stream).__name__}, expected an int or a stream of torch or CuPy"
+            f"stream: is {kind_of(stream)}, expected an int or a stream of torch or CuPy"
         )
     if not 0 <= stream < 2**64:
         raise ValueError(f"stream: is {stream}, expected a handle in 64 bits")

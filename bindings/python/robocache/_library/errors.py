@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from .. import _core
+from .._printable import kind_of
 
 # Errors of objects that cannot be described or converted. Other errors are bugs of the object.
 REFUSALS = (TypeError, ValueError, AttributeError, BufferError, RuntimeError)
@@ -26,6 +27,7 @@ _ARGUMENT = {
     "clip_min": "low",
     "clock_offset_ticks": "clock_offset",
     "cuda_stream": "stream",
+    "groups": "method",
     "levels": "quantiles",
     "num_channels": "channels",
     "reference_offset_index": "reference",
@@ -37,7 +39,7 @@ _ARGUMENT = {
 }
 _FIELD = re.compile(
     r"(?<![\w.])((?:streams\[\d+\]\.)?(?:transforms\[\d+\]\.)?)(?:params\.|outputs\.)?"
-    rf"({'|'.join(_ARGUMENT)})(?=:)"
+    rf"({'|'.join(_ARGUMENT)})(?=:|\[\d+\])"
 )
 _FRAMES = re.compile(r"(?<![\w.])(frames\[\d+\])\.values\b")
 _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
@@ -63,11 +65,18 @@ def in_python(message: str) -> str:
     return _OUTPUT.sub(_output, message)
 
 
-def with_python_names(error: TypeError | ValueError) -> TypeError | ValueError:
-    """Return an error with Python's argument names instead of C's names."""
+def with_python_names(
+    error: TypeError | ValueError, *, is_new: bool = False
+) -> TypeError | ValueError:
+    """Return an error with Python's argument names instead of C's names.
+
+    If ``out`` is new, made with the argument ``dtype``, errors about its dtype name that argument.
+    """
     if type(error) not in (TypeError, ValueError):
         return error
     line = in_python(str(error))
+    if is_new and line.startswith("out: dtype is "):
+        line = line.replace("out: dtype is", "dtype: is", 1)
     return error if line == str(error) else type(error)(line)
 
 
@@ -76,7 +85,7 @@ def shown(value: Any) -> str:
     try:
         return repr(value)
     except Exception:
-        return f"a {type(value).__name__}"
+        return kind_of(value)
 
 
 class Status(enum.IntEnum):

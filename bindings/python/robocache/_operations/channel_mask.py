@@ -7,6 +7,7 @@ from typing import Any
 
 from .._arguments.arrays import framework_of
 from .._library.errors import REFUSALS, blamed
+from .._printable import kind_of
 from .._typing import Array
 from .stream import Stream
 
@@ -48,11 +49,11 @@ def channel_mask(valid: Array, streams: Sequence[Stream[Any]]) -> Array:
     index: list[int] = []
     for n, stream in enumerate(streams):
         if not isinstance(stream, Stream):
-            raise TypeError(f"streams[{n}]: is a {type(stream).__name__}, expected a Stream")
+            raise TypeError(f"streams[{n}]: is {kind_of(stream)}, expected a Stream")
         native: Any = stream
         index += [n] * native._native[-1]
     if not hasattr(mask, "shape"):
-        raise TypeError(f"valid: is a {type(valid).__name__}, expected an array")
+        raise TypeError(f"valid: is {kind_of(valid)}, expected an array")
     if mask.shape[-1] != len(streams):
         raise ValueError(
             f"valid: its last dimension is {mask.shape[-1]}, expected {len(streams)} "

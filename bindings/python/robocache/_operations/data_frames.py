@@ -16,6 +16,7 @@ from .._arguments.times import times_of
 from .._arguments.to_numpy import on_host
 from .._arguments.values import columns_of
 from .._library.errors import shown
+from .._printable import kind_of
 from .resample import resample
 
 if TYPE_CHECKING:
@@ -221,9 +222,7 @@ def _table_of(frame: Any, name: str, time: str | None, arrivals: str | None = No
         table.arrivals = frame[arrivals]
         return table
     if not is_frame(frame) or library_of(frame) == "pyarrow":
-        raise TypeError(
-            f"{name}: is a {type(frame).__name__}, expected a DataFrame of pandas or polars"
-        )
+        raise TypeError(f"{name}: is {kind_of(frame)}, expected a DataFrame of pandas or polars")
     if time is not None:
         if time not in frame.columns:
             raise ValueError(f"{name}: has no column {time!r}")

@@ -18,6 +18,7 @@ from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import dtype_name
 from .._library.errors import with_python_names
+from .._printable import kind_of
 from .._typing import Array, Duration, Indices, Out, SupportsDLPack, Times
 from .range_warning import warn_of
 from .stream import FLOAT_OF_BITS, HAS_UNIT, Stream, offsets_of
@@ -294,7 +295,7 @@ def fuse(
     except (TypeError, ValueError) as error:
         again = _of_samples(streams, requested_times) or streams_again(streams, requested_times)
         if again is None:
-            raise with_python_names(error) from error.__cause__
+            raise with_python_names(error, is_new=out is None) from error.__cause__
     streams, query_times = again
     call: Any = fuse
     return call(
@@ -363,12 +364,12 @@ def _native(streams: Any) -> tuple[list[Any], int, int]:
         native = []
         if isinstance(streams, Stream) or not isinstance(streams, Sequence):
             raise TypeError(
-                f"streams: is a {type(streams).__name__}, expected a list of robocache.Stream"
+                f"streams: is {kind_of(streams)}, expected a list of robocache.Stream"
             ) from None
         for n, stream in enumerate(streams):
             if not isinstance(stream, Stream):
                 raise TypeError(
-                    f"streams[{n}]: is a {type(stream).__name__}, expected a robocache.Stream"
+                    f"streams[{n}]: is {kind_of(stream)}, expected a robocache.Stream"
                 ) from None
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: got {len(native)}, expected 1 to {_MOST_STREAMS}")

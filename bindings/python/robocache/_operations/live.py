@@ -13,7 +13,7 @@ from .._arguments.options import count, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, blamed, shown, with_python_names
-from .._printable import plural
+from .._printable import kind_of, plural
 from .._suggestions import did_you_mean
 from .._typing import Method, Numbers, Outside
 from .live_cameras import CameraInput, LiveCamera, LiveImages
@@ -184,7 +184,7 @@ class Live:
         described = []
         for n, stream in enumerate(streams):
             if not isinstance(stream, LiveStream):
-                kind = f"a {type(stream).__name__}"
+                kind = kind_of(stream)
                 raise TypeError(f"{self._place(n)}: is {kind}, expected a robocache.LiveStream")
             try:
                 described.append(self._described(stream, no_times))
@@ -206,6 +206,9 @@ class Live:
             self._handle = _core.rbc_live_create(self._context._handle, described, params)
         except (TypeError, ValueError) as error:
             raise with_python_names(error) from error.__cause__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("live: cannot be pickled or copied; create one where it is needed")
 
     def _array(self, argument: Any, dtype: Any, name: str) -> Any:
         try:

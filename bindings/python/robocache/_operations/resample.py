@@ -474,7 +474,7 @@ def resample(
                 values, times, requested_times, requested_arrivals, batch_offsets, durations
             )
         if again is None:
-            raise with_python_names(error) from error.__cause__
+            raise with_python_names(error, is_new=out is None) from error.__cause__
     values, times, query_times, arrivals, durations = again
     call: Any = resample
     return call(

@@ -21,6 +21,7 @@ from .._arguments.tables import library_of
 from .._arguments.time_units import is_length, no_unit
 from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, shown
+from .._printable import kind_of
 from .._typing import (
     Array_co,
     Duration,
@@ -277,8 +278,7 @@ def offsets_of(offset: Any, name: str, times: Any) -> tuple[float, int]:
             ticks = operator.index(offset)
         except REFUSALS:
             raise TypeError(
-                f"{name}: is a {type(offset).__name__}, "
-                f"expected an int, in ticks of the int{bits} times"
+                f"{name}: is {kind_of(offset)}, expected an int, in ticks of the int{bits} times"
             ) from None
         if not -(2**63) <= ticks < 2**63:
             raise ValueError(f"{name}: is {ticks}, expected ticks in 64 bits")
@@ -293,8 +293,7 @@ def offsets_of(offset: Any, name: str, times: Any) -> tuple[float, int]:
         ) from None
     except REFUSALS:
         raise TypeError(
-            f"{name}: is a {type(offset).__name__}, "
-            f"expected a number in the unit of the float{bits} times"
+            f"{name}: is {kind_of(offset)}, expected a number in the unit of the float{bits} times"
         ) from None
 
 

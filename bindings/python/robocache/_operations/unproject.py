@@ -14,6 +14,7 @@ from .._arguments.options import count, number, struct_of
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU
 from .._library.dtypes import dtype_name
+from .._printable import kind_of
 from .._typing import Array, Numbers
 
 if TYPE_CHECKING:
@@ -207,8 +208,7 @@ def _focal_lengths_and_centre(matrices: Any, context: Context) -> Any:
 
     if type(matrices) not in LIBRARY_TYPES:
         raise TypeError(
-            f"intrinsics: is a {type(matrices).__name__} of 3 x 3 matrices, expected [B,4]: "
-            "fx, fy, cx, cy"
+            f"intrinsics: is {kind_of(matrices)} of 3 x 3 matrices, expected [B,4]: fx, fy, cx, cy"
         )
     flat = matrices.reshape((*matrices.shape[:-2], 9))
     if context._device_id == CPU:

@@ -14,6 +14,7 @@ from .._arguments.options import code_of, count, struct_of
 from .._arguments.samples import array_in
 from .._library.context import Context
 from .._library.dtypes import dtype_name
+from .._printable import kind_of
 from .._typing import Array, Indices, Numbers3, Reduction, SupportsDLPack
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def voxelize_sparse(
     (100, 32, 3)
     """
     if out is not None and type(out) is not SparseVoxels:
-        raise TypeError(f"out: is a {type(out).__name__}, expected SparseVoxels")
+        raise TypeError(f"out: is {kind_of(out)}, expected SparseVoxels")
     points = array_in(points)
     framework, context, ordered, _ = begin(points, "points", backend)
     rows, batch, _, options = clouds(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._operations.live_cameras import FrameRing
+from .._printable import kind_of
 from .image_plan import ImagePlan
 from .sources import TICKS, same_type, ticks_of
 from .strict_json import shown
@@ -106,8 +107,7 @@ def frames_of_bag(plan: Plan, image: ImagePlan, recording: Any) -> Iterator[tupl
 
     if not isinstance(recording, Recording):
         raise TypeError(
-            f"data: is a {type(recording).__name__}, expected a bag: a path, or a "
-            "robocache.data.Recording"
+            f"data: is {kind_of(recording)}, expected a bag: a path, or a robocache.data.Recording"
         )
     if image.topic is None:
         raise ValueError(f"{image.place}/source: is a column; only topics of bags have frames")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._printable import kind_of
 from .strict_json import step
 
 FLIPS = {"left_right": 1, "up_down": 2, "both": 3}
@@ -110,9 +111,7 @@ class ImagePlan:
         from .._operations.image_draws import ImageDraws
 
         if not isinstance(draws, ImageDraws):
-            raise TypeError(
-                f"draws: is a {type(draws).__name__}, expected the result of image_draws"
-            )
+            raise TypeError(f"draws: is {kind_of(draws)}, expected the result of image_draws")
         if draws.boxes is not None:
             if not self.is_resized and draws.crop_size != self.size:
                 crop = None if draws.crop_size is None else list(draws.crop_size)

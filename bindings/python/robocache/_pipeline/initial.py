@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._printable import kind_of
 from . import units
 from .place import UNKNOWN
 from .schema import KEY, VERSION
@@ -60,7 +61,7 @@ def described(data: Any, rate: float) -> dict[str, Any]:
         found = list(_of_episodes(data, left_out))
     else:
         raise TypeError(
-            f"data: is a {type(data).__name__}, expected a path, a robocache.data.Recording or "
+            f"data: is {kind_of(data)}, expected a path, a robocache.data.Recording or "
             "robocache.Episodes"
         )
     if not found:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._printable import printable
+from .._printable import kind_of, printable
 from .schema import check
 from .strict_json import MOST_BYTES, parsed, written
 from .typed_values import Difference, differences, fingerprint
@@ -145,7 +145,7 @@ class Pipeline:
     def diff(self, other: Pipeline) -> tuple[Difference, ...]:
         """Return the differences, each with its JSON pointer and both values."""
         if not isinstance(other, Pipeline):
-            raise TypeError(f"other: is a {type(other).__name__}, expected a robocache.Pipeline")
+            raise TypeError(f"other: is {kind_of(other)}, expected a robocache.Pipeline")
         return tuple(differences(self._document, other._document))
 
     def __eq__(self, other: object) -> bool:
@@ -438,10 +438,10 @@ def _dumped(document: Any) -> str:
     def plain(value: Any) -> Any:
         if hasattr(value, "tolist"):
             return value.tolist()
-        raise TypeError(f"document: has a {type(value).__name__}, expected values of JSON")
+        raise TypeError(f"document: has {kind_of(value)}, expected values of JSON")
 
     if not isinstance(document, Mapping):
-        raise TypeError(f"document: is a {type(document).__name__}, expected a dict")
+        raise TypeError(f"document: is {kind_of(document)}, expected a dict")
     return json.dumps(dict(document), default=plain)
 
 

@@ -12,6 +12,7 @@ from .._episodes.track import Track
 from .._operations.fuse import fuse
 from .._operations.live_kept import live_kept
 from .._operations.stream import Stream
+from .._printable import kind_of
 from .plan import Plan
 from .sources import LONGEST_DELAY, TICKS, StreamPlan, same_type, ticks_of
 
@@ -75,7 +76,7 @@ def rows_of(plan: Plan, data: Any) -> Episodes:
         places = [f"episode {number}: " for number in range(len(parts))]
     else:
         raise TypeError(
-            f"data: is a {type(data).__name__}, expected a path, a robocache.data.Recording or "
+            f"data: is {kind_of(data)}, expected a path, a robocache.data.Recording or "
             "robocache.Episodes"
         )
     queries: list[Any] = []

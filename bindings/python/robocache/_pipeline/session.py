@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._episodes.episodes import Episodes
 from .._episodes.track import Track
 from .._operations.live import Live, LiveCounters, LiveStream
+from .._printable import kind_of
 from .._windows.spec import WindowSpec
 from .._windows.windows import windows as cut
 from .cameras import Camera
@@ -35,7 +36,7 @@ class Observation(Mapping[str, Any]):
     ) -> None:
         for each, what in ((windows, "windows"), (ages, "ages"), (rows, "rows")):
             if not isinstance(each, Mapping):
-                raise TypeError(f"{what}: is a {type(each).__name__}, expected a dict")
+                raise TypeError(f"{what}: is {kind_of(each)}, expected a dict")
         self._values = {name: values for name, (values, _) in windows.items()}
         self.valid = {name: valid for name, (_, valid) in windows.items()}
         self.ages = dict(ages)
@@ -81,7 +82,7 @@ class LivePipeline:
         from .plan import Plan
 
         if not isinstance(plan, Plan):
-            raise TypeError(f"plan: is a {type(plan).__name__}; Pipeline.live makes a LivePipeline")
+            raise TypeError(f"plan: is {kind_of(plan)}; Pipeline.live makes a LivePipeline")
         if not plan.observed and not plan.images:
             raise ValueError("/windows: all windows have future rows; the robot can see none")
         self._plan, self._fingerprint = plan, fingerprint

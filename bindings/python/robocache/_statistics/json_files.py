@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 from .._arguments.to_numpy import on_host
 from .._files.atomic_write import written_beside
 from .._library.errors import shown
-from .._printable import printable
+from .._printable import kind_of, printable
 from .result import UNKNOWN, StatisticsResult
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def others_in(file: str, results: Collection[str]) -> dict[str, Any]:
 def features(results: Mapping[str, StatisticsResult]) -> Any:
     """Return the items of a dict of statistics."""
     if not isinstance(results, Mapping):
-        raise TypeError(f"results: is a {type(results).__name__}, expected a dict")
+        raise TypeError(f"results: is {kind_of(results)}, expected a dict")
     for feature, result in results.items():
         if not isinstance(feature, str):
             raise TypeError(
@@ -207,7 +207,7 @@ def features(results: Mapping[str, StatisticsResult]) -> Any:
             )
         if not isinstance(result, StatisticsResult):
             raise TypeError(
-                f"results[{feature!r}]: is a {type(result).__name__}, expected a StatisticsResult"
+                f"results[{feature!r}]: is {kind_of(result)}, expected a StatisticsResult"
             )
     return results.items()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, overload
 from .._arguments.arrays import SEQUENCES
 from .._arguments.to_numpy import on_host
 from .._library.errors import REFUSALS, blamed, shown
+from .._printable import kind_of
 from .._typing import Array, Numbers
 from .result import StatisticsResult
 
@@ -45,7 +46,7 @@ class Parameters:
             values, p, kind = self._convert_numpy(values)
         else:
             raise TypeError(
-                f"values: is a {type(values).__name__}, expected an array of NumPy or torch, or a "
+                f"values: is {kind_of(values)}, expected an array of NumPy or torch, or a "
                 "list of numbers"
             )
         self._require_shape(tuple(values.shape))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._arguments.to_numpy import on_host
 from .._library.errors import shown
+from .._printable import kind_of
 from .._typing import Numbers
 from .result import StatisticsResult
 
@@ -98,7 +99,7 @@ def parameters(
     import numpy as np
 
     if not isinstance(result, StatisticsResult):
-        raise TypeError(f"result: is a {type(result).__name__}, expected a StatisticsResult")
+        raise TypeError(f"result: is {kind_of(result)}, expected a StatisticsResult")
     rule = _rule_of(style, mode)
     if clip is None:
         clip = rule.clip

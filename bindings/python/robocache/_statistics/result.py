@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arguments.to_numpy import on_host
+from .._printable import kind_of
 from .._text_table import html_table, text_table
 
 _SHOWN = 30  # channels of a table
@@ -52,7 +53,7 @@ class StatisticsResult:
                 kind = np.int64 if field.name in ("count", "nonfinite") else np.float64
                 object.__setattr__(self, field.name, np.asarray(value, kind))
             elif not hasattr(value, "shape"):
-                kind_name = f"a {type(value).__name__}"
+                kind_name = kind_of(value)
                 raise TypeError(f"{field.name}: is {kind_name}, expected an array or a list")
         object.__setattr__(self, "levels", tuple(map(float, self.levels)))
         shape = tuple(self.mean.shape)

@@ -11,7 +11,7 @@ from .._arguments.time_units import Unit, require_one_unit, ticks_of, unit_named
 from .._arguments.to_numpy import on_host
 from .._library.errors import REFUSALS, shown
 from .._operations.stream import Stream
-from .._printable import printable
+from .._printable import kind_of, printable
 
 
 def clock(
@@ -135,16 +135,14 @@ def named_streams(streams: Any) -> dict[str, Any]:
     """Return streams by the names that messages and tables use."""
     if isinstance(streams, Stream) or not isinstance(streams, (Mapping, Iterable)):
         raise TypeError(
-            f"streams: is a {type(streams).__name__}, expected a list or a dict of robocache.Stream"
+            f"streams: is {kind_of(streams)}, expected a list or a dict of robocache.Stream"
         )
     named: Any = streams
     if not isinstance(streams, Mapping):
         named = {f"streams[{n}]": stream for n, stream in enumerate(streams)}
     for name, stream in named.items():
         if not isinstance(stream, Stream):
-            raise TypeError(
-                f"{printable(name)}: is a {type(stream).__name__}, expected a robocache.Stream"
-            )
+            raise TypeError(f"{printable(name)}: is {kind_of(stream)}, expected a robocache.Stream")
     if not named:
         raise ValueError("streams: got 0, expected 1 or more")
     return dict(named)

@@ -13,6 +13,7 @@ from .._arguments.time_units import ticks_of
 from .._arguments.to_numpy import on_host
 from .._library.errors import shown
 from .._operations.stream import Stream
+from .._printable import kind_of
 from .._text_table import html_table, text_table
 from .clock import common_unit, named_streams, offset_of
 
@@ -46,7 +47,7 @@ class Report:
     def __post_init__(self) -> None:
         streams = self.streams
         if not isinstance(streams, Mapping):
-            raise TypeError(f"streams: is a {type(streams).__name__}, expected a dict")
+            raise TypeError(f"streams: is {kind_of(streams)}, expected a dict")
         for name, stream in streams.items():
             if not isinstance(name, str) or not isinstance(stream, StreamReport):
                 kind = type(stream).__name__

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._arguments.to_numpy import on_host
 from .._episodes.episodes import Episodes
 from .._library.errors import REFUSALS, shown
+from .._printable import kind_of
 from .._statistics.accumulator import QUANTILES
 from .._statistics.normalization import Normalization
 from .._text_table import text_table
@@ -375,13 +376,13 @@ class WindowSpec:
 
 def _require_episodes(episodes: Any) -> None:
     if not isinstance(episodes, Episodes):
-        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected robocache.Episodes")
+        raise TypeError(f"episodes: is {kind_of(episodes)}, expected robocache.Episodes")
 
 
 def _checked_windows(windows: Any) -> dict[str, Window]:
     if not isinstance(windows, Mapping):
         raise TypeError(
-            f"windows: is a {type(windows).__name__}, expected a dict of robocache.Window by name"
+            f"windows: is {kind_of(windows)}, expected a dict of robocache.Window by name"
         )
     checked = {
         name: each if isinstance(each, Window) else Window(each) for name, each in windows.items()

@@ -21,6 +21,7 @@ from .._arguments.to_numpy import on_host
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, blamed, shown
 from .._operations.stream import offsets_of
+from .._printable import kind_of
 from .._statistics.accumulator import StatisticsAccumulator
 from .._statistics.normalization import Normalization
 from .transform import Transform, checked_transforms, out_channels
@@ -259,8 +260,7 @@ def _refuse_inapplicable(
     ):
         if arguments[name] is not None and not isinstance(arguments[name], kind):
             raise TypeError(
-                f"{name}: is a {type(arguments[name]).__name__}, "
-                f"expected a robocache.{kind.__name__}"
+                f"{name}: is {kind_of(arguments[name])}, expected a robocache.{kind.__name__}"
             )
 
 

@@ -12,6 +12,7 @@ from .. import _core
 from .._arguments.options import code_of, count
 from .._library.errors import REFUSALS, shown
 from .._operations.convert_rotations import ROTATIONS, channels_of
+from .._printable import kind_of
 
 if TYPE_CHECKING:
     from .._operations.convert_rotations import Representation
@@ -235,9 +236,7 @@ def checked_transforms(transforms: Any, channels: int | None) -> tuple[Transform
         raise TypeError(f"transforms: is {shown(transforms)}, expected a list") from None
     for i, each in enumerate(checked):
         if not isinstance(each, Transform):
-            raise TypeError(
-                f"transforms[{i}]: is a {type(each).__name__}, expected a robocache.Transform"
-            )
+            raise TypeError(f"transforms[{i}]: is {kind_of(each)}, expected a robocache.Transform")
         if channels is not None and each.end > channels:
             raise ValueError(
                 f"transforms[{i}]: has channels {each.begin} to {each.end - 1}, "

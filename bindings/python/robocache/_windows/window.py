@@ -122,6 +122,11 @@ class Window:
             label=label,
             images=images,
         )
+        if method is None and any(isinstance(each, float) for each in self.offsets):
+            raise TypeError(
+                f"offsets: are {offsets_text(self.offsets)}, expected whole rows; durations need "
+                "a method, such as method='linear'"
+            )
         if images is not None:
             self._require_only_images()
 

@@ -18,6 +18,7 @@ from .._library.context import Context
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, shown, with_python_names
 from .._operations.stream import offsets_of
+from .._printable import kind_of
 from .._typing import Array, Duration, Indices, SupportsDLPack, Times
 from .stream_arguments import TRANSFORMS, Opened
 from .transform import packed
@@ -222,12 +223,12 @@ def windows(
 def _opened(streams: Any) -> list[Opened]:
     if isinstance(streams, WindowStream) or not isinstance(streams, Sequence):
         raise TypeError(
-            f"streams: is a {type(streams).__name__}, expected a list of robocache.WindowStream"
+            f"streams: is {kind_of(streams)}, expected a list of robocache.WindowStream"
         )
     for n, stream in enumerate(streams):
         if not isinstance(stream, WindowStream):
             raise TypeError(
-                f"streams[{n}]: is a {type(stream).__name__}, expected a robocache.WindowStream"
+                f"streams[{n}]: is {kind_of(stream)}, expected a robocache.WindowStream"
             )
         stream._require_plain(f"streams[{n}].values")
     if not 1 <= len(streams) <= _MOST_STREAMS:

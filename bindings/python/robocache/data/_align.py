@@ -9,7 +9,7 @@ from .. import Stream, Track, clock, resample
 from .._arguments.to_numpy import on_host
 from .._episodes.episodes import Episodes, make_episodes
 from .._episodes.lazy_tracks import About
-from .._printable import printable
+from .._printable import kind_of, printable
 from ._align_arrivals import (
     Kept,
     dropped_note,
@@ -148,7 +148,7 @@ def align(
     if accept_guesses and as_numbers:
         raise ValueError("accept_guesses: cannot be combined with as_numbers")
     if not isinstance(data, (Recording, Episodes)):
-        raise TypeError(f"data: is a {type(data).__name__}, expected a Recording or Episodes")
+        raise TypeError(f"data: is {kind_of(data)}, expected a Recording or Episodes")
     seen = seen_samples(available, lag, causal, max_age, late_bound, clock_offset, labels)
     names = data.names if isinstance(data, Recording) else list(data.tracks)
     seen.require_streams([*names, *cameras_of(data)])

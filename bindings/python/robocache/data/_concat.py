@@ -9,7 +9,7 @@ from .. import Track
 from .._arguments.to_numpy import on_host
 from .._episodes.episodes import Episodes, make_episodes
 from .._episodes.lazy_tracks import About, LazyTracks
-from .._printable import printable
+from .._printable import kind_of, printable
 from ._errors import some
 from ._kinds.tracks import known_kinds, with_kinds
 
@@ -50,9 +50,7 @@ def concat(parts: Iterable[Episodes]) -> Episodes:
     sets = list(parts)
     for number, part in enumerate(sets):
         if not isinstance(part, Episodes):
-            raise TypeError(
-                f"parts[{number}]: is a {type(part).__name__}, expected robocache.Episodes"
-            )
+            raise TypeError(f"parts[{number}]: is {kind_of(part)}, expected robocache.Episodes")
     if not sets:
         raise ValueError("parts: got 0, expected 1 or more")
     if len(sets) == 1:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Union
 
 from .._files.atomic_write import written_beside
+from .._printable import kind_of
 from ._errors import LeftOut, omitted_by
 from ._write import formats
 from ._write.memory import EpisodesDataSet
@@ -101,5 +102,5 @@ def _data_of(value: Any) -> Data:
         way = "; use robocache.Episodes({'name': track})"
     elif isinstance(value, dict):
         way = "; use robocache.Episodes(tracks)"
-    text = f"data: is a {type(value).__name__}, expected a Recording or Episodes{way}"
+    text = f"data: is {kind_of(value)}, expected a Recording or Episodes{way}"
     raise TypeError(text)

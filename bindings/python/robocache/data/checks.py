@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .. import Report, Stream, report
 from .._episodes.episodes import Episodes
+from .._printable import kind_of
 from .._public import publish
 from ._checks.statistics import check_statistics, check_stored
 from ._checks.times import (
@@ -168,7 +169,7 @@ def survey(
             return _of_recording(data, limits, unit, watch)
         if isinstance(data, Episodes):
             return _of_episodes(data, limits, unit)
-    raise TypeError(f"data: is a {type(data).__name__}, expected a Recording or Episodes")
+    raise TypeError(f"data: is {kind_of(data)}, expected a Recording or Episodes")
 
 
 def _of_recording(

@@ -9,6 +9,7 @@ from .. import data
 from .._arguments.options import count
 from .._arguments.to_numpy import on_host
 from .._library.errors import shown
+from .._printable import kind_of
 from .._windows.spec import WindowSpec
 from ._rows import EPISODE, PATH, Worker, episodes_of, is_reference, row_of
 
@@ -112,7 +113,7 @@ class Windows:
         device: str | None = None,
     ) -> None:
         if not isinstance(spec, WindowSpec):
-            raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
+            raise TypeError(f"spec: is {kind_of(spec)}, expected a robocache.WindowSpec")
         if str(spec.dtype).endswith("bfloat16"):
             raise TypeError("spec: has dtype bfloat16, which Arrow lacks; cast where it is used")
         if spec.cameras:

@@ -11,6 +11,7 @@ from .._arguments.arrays import SEQUENCES, framework_of
 from .._arguments.call import array_of, arrivals_like, queries
 from .._arguments.missing import require_missing
 from .._library.errors import REFUSALS, blamed
+from .._printable import kind_of
 
 _OWN = frozenset([torch.Tensor, torch.nn.Parameter])
 _NARROW = (torch.int8, torch.int16, torch.int32, torch.uint8)  # converted to int64
@@ -36,7 +37,7 @@ def seen(*tensors: Any) -> bool:
 
 def require_tensor(value: Any, name: str) -> None:
     if not isinstance(value, torch.Tensor):
-        raise TypeError(f"{name}: is a {type(value).__name__}, expected a torch.Tensor")
+        raise TypeError(f"{name}: is {kind_of(value)}, expected a torch.Tensor")
     if value.layout is not torch.strided:
         raise TypeError(
             f"{name}: has layout {value.layout}, expected a dense tensor; pass .to_dense()"
@@ -58,7 +59,7 @@ def array(value: Any, name: str) -> Any:
         if hasattr(value, "__dlpack__"):
             tensor = torch.as_tensor(value)
             return tensor.to(torch.int64) if tensor.dtype in _NARROW else tensor
-        raise TypeError(f"{name}: is a {type(value).__name__}, expected an array")
+        raise TypeError(f"{name}: is {kind_of(value)}, expected an array")
     framework_of(value, name).examine(value, name)
     if isinstance(value, torch.Tensor):
         return value
@@ -134,7 +135,7 @@ def _numbers(value: Any, name: str, dtype: torch.dtype, like: torch.Tensor) -> A
         return torch.tensor(list(value), dtype=dtype, device=like.device)
     numbers = torch.tensor(list(value), device=like.device)
     if numbers.is_floating_point() and numbers.numel() > 0:
-        raise TypeError(f"{name}: is a {type(value).__name__} of floats, expected int64")
+        raise TypeError(f"{name}: is {kind_of(value)} of floats, expected int64")
     return numbers.to(dtype)
 
 

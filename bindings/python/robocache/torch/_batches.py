@@ -13,6 +13,7 @@ import torch
 from .._arguments.arrays import framework_of
 from .._episodes.episodes import Episodes
 from .._library.context import CPU
+from .._printable import kind_of
 from .._windows.spec import WindowSpec
 from .._windows.windows import result_dtype, windows
 from ._frames import BatchImages, BatchMemory, Outputs
@@ -60,7 +61,7 @@ def require_episodes_and_spec(episodes: Any, spec: Any) -> None:
         hint = "; align(rate) makes one of it" if what == "Recording" else ""
         raise TypeError(f"episodes: is a {what}, expected a robocache.Episodes{hint}")
     if not isinstance(spec, WindowSpec):
-        raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
+        raise TypeError(f"spec: is {kind_of(spec)}, expected a robocache.WindowSpec")
 
 
 class Cutter:

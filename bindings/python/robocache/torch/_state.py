@@ -13,6 +13,7 @@ from .._episodes.episodes import Episodes
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, shown
 from .._operations.image_draws import ColorJitter
+from .._printable import kind_of
 from .._statistics.normalization import Normalization
 from .._windows.spec import WindowSpec
 from .._windows.transform import Transform
@@ -60,7 +61,7 @@ class StateChecks:
         """
         if not isinstance(state, Mapping):
             raise TypeError(
-                f"state: is a {type(state).__name__}, expected the dict that state_dict returned"
+                f"state: is {kind_of(state)}, expected the dict that state_dict returned"
             )
         numbers: dict[str, int] = {}
         for name in self.state(0, 0, 0):

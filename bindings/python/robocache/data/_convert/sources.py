@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._episodes.episodes import Episodes
 from ..._files.overwrite import lies_in
-from ..._printable import printable
+from ..._printable import kind_of, printable
 from .._errors import FormatError
 from .._formats.registry import FORMATS, format_of
 from .._formats.registry import open as open_data
@@ -73,9 +73,7 @@ def sources_of(items: Any, out: str) -> list[Source]:
         elif isinstance(item, (str, bytes, os.PathLike)):
             found += [Source(path) for path in _paths(os.fsdecode(item), out)]
         else:
-            raise TypeError(
-                f"sources: has a {type(item).__name__}, expected paths, recordings or episodes"
-            )
+            raise TypeError(f"sources: has {kind_of(item)}, expected paths, recordings or episodes")
     if not found:
         raise ValueError("sources: got 0, expected 1 or more")
     known: dict[str, None] = {}

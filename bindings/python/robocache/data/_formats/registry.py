@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._cache.identities import require_method
-from ..._printable import printable
+from ..._printable import kind_of, printable
 from .._cached.opening import cache_of
 from .._cached.opening import opened as opened_with
 from .._errors import Damage, FormatError, reading
@@ -143,7 +143,7 @@ def open(
 
         opened = isinstance(path, (Recording, Episodes))
         text = "which is open already, expected a path" if opened else "expected a path"
-        raise TypeError(f"path: is a {type(path).__name__}, {text}")
+        raise TypeError(f"path: is {kind_of(path)}, {text}")
     name = os.fsdecode(path)
     options = Options(
         Damage(damaged),

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..._printable import kind_of
 from .._errors import FormatError
 from .source import Contents, FrameSource, require_episode, require_request
 
@@ -264,7 +265,7 @@ class MemoryRows(StoredRows):
         import numpy as np
 
         if not isinstance(array, np.ndarray):
-            raise ValueError(f"array: is a {type(array).__name__}, expected a NumPy array or a map")
+            raise ValueError(f"array: is {kind_of(array)}, expected a NumPy array or a map")
         ends = np.asarray(offsets)
         if ends.ndim != 1 or len(ends) < 1 or ends.dtype.kind not in "iu":
             raise ValueError("offsets: expected integers [E+1]: the first row of each episode")

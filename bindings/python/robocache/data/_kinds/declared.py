@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._episodes.channels import Group
-from ..._printable import plural, printable
+from ..._printable import kind_of, plural, printable
 from ..._suggestions import did_you_mean
 from .._errors import some
 from .names import guesses, labels_of
@@ -66,9 +66,7 @@ def checked(kinds: Kinds | None) -> dict[str, dict[str, str]]:
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
-        raise TypeError(
-            f"kinds: is a {type(kinds).__name__}, expected a dict from streams to kinds"
-        )
+        raise TypeError(f"kinds: is {kind_of(kinds)}, expected a dict from streams to kinds")
     made: dict[str, dict[str, str]] = {}
     for stream, declaration in kinds.items():
         by_channels = {"*": declaration} if isinstance(declaration, str) else declaration

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...._printable import kind_of
 from ..._errors import Damage, FormatError, nothing_of
 from ..._file_access import Folder, Limit, json_object, opened_text, require_regular, walked
 from .places import DATA, DATA_V2
@@ -550,7 +551,7 @@ def cut(value: Any) -> str:
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits
-        return f"a {type(value).__name__}"
+        return kind_of(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
