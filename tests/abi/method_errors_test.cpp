@@ -115,7 +115,7 @@ TEST_CASE("method errors: groups that do not contain each channel once") {
 
 TEST_CASE("method errors: groups that reach outside the channels") {
   refusedGroups("groups[0]...channel -1...4 channels of values", {group(-1, 5)});
-  refusedGroups("groups[1]...channel 2...has 3...4 channels", {group(0, 2), group(2, 3)});
+  refusedGroups("groups[1]...channel 2...count 3...4 channels", {group(0, 2), group(2, 3)});
   refusedGroups("groups[0]...channel 5", {group(5, 1)});
   refusedGroups("groups[0]", {group(1, kMost)});
   refusedGroups("groups[0]", {group(kMost, 1)});

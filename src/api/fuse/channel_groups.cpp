@@ -33,7 +33,7 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
   if (group.begin < 0 || group.begin > channels || group.count > channels - group.begin) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "groups[%d]: begins at channel %" PRId64 " and has count %" PRId64
-         ", expected channels of the %" PRId64 " of values",
+         ", expected a range within the %" PRId64 " channels of values",
          i, group.begin, group.count, channels);
   }
   if (own == Method::kSlerp && group.count % kQuaternion != 0) {
