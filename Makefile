@@ -78,8 +78,8 @@ help: ## Print this list
 
 .PHONY: demo
 demo: deps-build $(STAMPS)/build ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
-	@# What the demo needs is fetched while the package is compiled. The shell ignores Ctrl-C in what runs in
-	@# the background, so that it would continue.
+	@# What the demo needs is fetched while the package is compiled. A background job ignores Ctrl-C without
+	@# --default-signal.
 	@env --default-signal=INT $(MAKE) --no-print-directory $(STAMPS)/demo & fetching=$$!; \
 	  $(MAKE) --no-print-directory package || failed=1; \
 	  wait $$fetching || failed=1; exit $${failed:-0}

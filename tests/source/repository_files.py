@@ -138,7 +138,7 @@ def prerequisites() -> list[str]:
         named = re.search(r"Debian:\s+`apt install ([^`]*)`", pathlib.Path(page).read_text())
         missing = sorted(needed - set(named[1].split() if named else []))
         if missing or not needed:
-            found.append(f"{page}: the packages of Debian lack {' '.join(missing)}")
+            found.append(f"{page}: lacks the Debian packages {' '.join(missing)}")
     return found
 
 

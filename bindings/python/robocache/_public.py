@@ -9,7 +9,7 @@ import types
 def publish(module_name: str) -> None:
     """Set ``__module__`` of the classes and functions in ``__all__`` of a module to its name.
 
-    What an earlier call has published keeps its name.
+    Classes and functions that an earlier call has published keep their names.
     """
     module = sys.modules[module_name]
     for name in module.__all__:

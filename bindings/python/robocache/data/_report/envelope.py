@@ -122,7 +122,7 @@ class Envelope:
 def _over(function: Any, values: Any, starts: Any) -> Any:
     """Return ``function.reduceat(values, starts)``, in a fifth of the time for even starts.
 
-    Where zeros of both signs are the extreme, the sign of the result may differ.
+    The sign of a result may differ if zeros of both signs are the extreme.
     """
     import numpy as np
 
